@@ -20,7 +20,8 @@ function(nanhunt_test)
     nanhunt_warnings nanhunt_numerics)
   target_compile_definitions(${arg_NAME} PRIVATE
     NANHUNT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" NANHUNT_BUILD_DIR="${PROJECT_BINARY_DIR}")
-  list(JOIN arg_LABELS "\\;" labels)
+  # CMake reads the list several times before it reaches ctest; each reading eats backslashes.
+  list(JOIN arg_LABELS [[\\\\\\\\;]] labels)
   gtest_discover_tests(${arg_NAME} TEST_PREFIX ${arg_NAME}. DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${arg_TIMEOUT})
 endfunction()
