@@ -22,6 +22,7 @@
 #include "trace/fingerprint.h"
 #include "trace/record.h"
 #include "trace/run_facts.h"
+#include "trace/segment.h"
 
 namespace nanhunt::hooks {
 
