@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From one trace, or two, to a verdict.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "compare/verdict.h"
+#include "oracle/envelope.h"
+#include "oracle/thresholds.h"
+#include "trace/rules_file.h"
+#include "trace/trace_reader.h"
+
+namespace nanhunt::compare {
+
+struct JudgeOptions {
+  const oracle::Envelope* envelope = nullptr;   // nullptr: exact rules, and deviations stay unjudged
+  bool same_layout = false;                     // rank by rank, bit differences first, no placements needed
+  const trace::RulesFile* rules = nullptr;      // applied to the reference
+  bool exploratory = false;
+  std::function<void(const std::string&)> progress;  // a line for stderr; may be empty
+};
+
+// Rules that need no reference, on one trace.
+Verdict scan(const trace::TraceReader& trace, const oracle::Thresholds& thresholds,
+             const JudgeOptions& options = {});
+// Both traces: rules on each side, then the logical tensors against each other inside the envelope.
+Verdict compare_traces(const trace::TraceReader& candidate, const trace::TraceReader& reference,
+                       const oracle::Thresholds& thresholds, const JudgeOptions& options = {});
+
+// Sites around the leading origin (and its linked inputs) that a second capture should take in full,
+// as patterns; empty when nothing would be learnt.
+std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdict& verdict);
+
+// Same failure: same kind of verdict and same logical site family, ranks mapped through the layout.
+bool same_failure(const Verdict& a, const Verdict& b);
+
+}  // namespace nanhunt::compare

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logical assembly: from the pieces that ranks and microbatches recorded to the tensor as TP1 would
+// hold it. At `stats` digest and sketch are summed, at `full` the values. Each distinct region enters
+// once (further copies are compared by rules, not added); partial sums add up over the axes that the
+// placements call partial.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/trace_reader.h"
+
+namespace nanhunt::oracle {
+
+// All pieces of one logical tensor (samples of all microbatches and replicas together) in one step.
+struct Logical {
+  trace::What what;
+  std::vector<int> pieces;          // records chosen, each distinct (region, partial coordinate) once
+  std::vector<int> copies;          // the other records of the same what
+  std::vector<int64_t> shape;       // logical
+  bool complete = false;            // the regions of the pieces tile the shape
+  std::string why_not;              // incomplete or not assemblable: unknown placement, max-reduction, ...
+  bool partial = false;             // sum over ranks or microbatches
+  trace::RegionPrint print;         // of the sum; value_digest meaningless when partial
+  uint64_t count = 0;               // logical elements
+  trace::Statistics statistics;     // of the pieces together (not of the sum when partial)
+};
+
+// One entry per what of the step, ordered by What.
+std::vector<Logical> assemble(const trace::Step& step, const std::vector<trace::RunFacts>& facts);
+
+// FP64 values in logical row-major order; sums of partial pieces in FP64, by rank then sequence.
+// Only where every piece has values. Bounded pieces: rows [first_row, first_row + rows) of the
+// flattened leading dimensions (last dimension = row length).
+std::vector<double> logical_values(const trace::Step& step, const trace::TraceReader& reader,
+                                   const Logical& logical, int64_t first_row, int64_t rows);
+
+}  // namespace nanhunt::oracle
