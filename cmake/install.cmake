@@ -32,5 +32,6 @@ install(FILES
 if(TARGET nanhunt)
   install(TARGETS nanhunt)
 endif()
-file(GLOB nanhunt_thresholds CONFIGURE_DEPENDS */thresholds.json)
-install(FILES ${nanhunt_thresholds} DESTINATION share/nanhunt)
+if(EXISTS ${PROJECT_SOURCE_DIR}/share/nanhunt)
+  install(DIRECTORY share/nanhunt DESTINATION share)
+endif()
