@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside of fingerprint.h: per-lane constants that the vector kernels load instead of computing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "trace/fingerprint_kernel.h"
+
+namespace nanhunt::trace {
+
+struct LaneConstants {
+  alignas(64) std::array<uint64_t, kBlock> high{};        // kLaneTable >> 32: the multiplier's part
+  alignas(64) std::array<uint64_t, kBlock> sign_shift{};  // brings the lane's sign to bit 63
+};
+
+constexpr LaneConstants make_lane_constants() {
+  LaneConstants constants;
+  for (int lane = 0; lane < kBlock; ++lane) {
+    constants.high[lane] = kLaneTable[lane] >> 32;
+    constants.sign_shift[lane] = static_cast<uint64_t>(63 - lane);
+  }
+  return constants;
+}
+inline constexpr LaneConstants kLanes = make_lane_constants();
+
+// The part of a run that lies in one block: bit l is set when lane l is in the run.
+constexpr uint64_t valid_lanes(int begin, int end) {
+  const uint64_t below_end = end == kBlock ? ~uint64_t{0} : (uint64_t{1} << end) - 1;
+  return below_end & (~uint64_t{0} << begin);
+}
+
+}  // namespace nanhunt::trace
