@@ -73,14 +73,15 @@ class RankTaps {
   std::vector<at::Tensor> complete(const CollectiveCall& call, const std::vector<TapPoint>& points,
                                    const std::vector<at::Tensor>& results, int segments = 0);
 
-  // Parameters keep what they carry over steps; call once each.
+  // Parameters and moments stay known over steps; call once each. Their links do not: a sequence number
+  // means something within its step only, so a kept tensor carries nothing until it is tapped again.
   void keep(const at::Tensor& parameter);
   // Calibration: moves the initial parameter as the plan says (in place, called before the first step).
   void perturb_parameter(const std::string& name, at::Tensor& parameter);
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with the gradient hooks in the autograd graph
 };
 
 }  // namespace nanhunt::hooks

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/flow_observer.h"
+
+#include <ATen/core/function_schema.h>
+#include <ATen/record_function.h>
+
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "hooks/flow_map.h"
+
+namespace nanhunt::hooks {
+namespace {
+
+enum class Use : uint8_t { kRead, kChanged, kOverwritten };
+
+struct OpKind {
+  std::vector<Use> uses;  // by argument
+  bool writes = false;
+  bool by_element = false;  // lists are processed element by element
+};
+
+// In "Tensor(a!)[] self" the mark sits on the element type.
+bool is_written(const c10::Argument& argument) {
+  const c10::AliasInfo* alias = argument.alias_info();
+  if (alias == nullptr) return false;
+  if (alias->isWrite()) return true;
+  for (const c10::AliasInfo& element : alias->containedTypes()) {
+    if (element.isWrite()) return true;
+  }
+  return false;
+}
+
+bool overwrites_self(std::string_view name) {
+  for (const char* op : {"aten::copy_", "aten::fill_", "aten::zero_", "aten::_foreach_copy_",
+                         "aten::_foreach_zero_", "aten::normal_", "aten::uniform_"}) {
+    if (name == op) return true;
+  }
+  return false;
+}
+
+OpKind kind_of(const c10::FunctionSchema& schema) {
+  const std::string_view name = schema.name();
+  const bool overwrites = overwrites_self(name);
+  OpKind kind;
+  kind.by_element = name.starts_with("aten::_foreach") || name.starts_with("aten::_fused_");
+  for (const c10::Argument& argument : schema.arguments()) {
+    const bool written = is_written(argument);
+    const Use use = !written                              ? Use::kRead
+                    : overwrites || argument.kwarg_only() ? Use::kOverwritten
+                                                          : Use::kChanged;
+    kind.uses.push_back(use);
+    kind.writes = kind.writes || written;
+  }
+  return kind;
+}
+
+// A schema lives as long as its operator and its name's address with it, so the address names the
+// overload. Reading the schema copies it, hence the cache. nullptr for ranges that are no ops.
+const OpKind* kind_of(const at::RecordFunction& function) {
+  thread_local std::unordered_map<const char*, OpKind> kinds;
+  const auto known = kinds.find(function.name());
+  if (known != kinds.end()) return &known->second;
+  const auto schema = function.operator_schema();
+  if (!schema) return nullptr;
+  return &kinds.emplace(function.name(), kind_of(*schema)).first->second;
+}
+
+struct Operand {
+  at::Tensor tensor;
+  CarriedSet set;
+  size_t argument;
+  size_t element = 0;
+  size_t elements = 0;  // length of the list that it is in; 0: not in a list
+  Use use = Use::kRead;
+};
+
+struct FlowContext : at::ObserverContext {
+  const OpKind* kind = nullptr;
+  std::vector<Operand> operands;
+  bool carries = false;
+};
+
+template <class Visit>
+void each_tensor(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) {
+    visit(value.toTensor(), size_t{0}, size_t{0});
+  } else if (value.isList()) {
+    const auto elements = value.toListRef();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (elements[i].isTensor()) visit(elements[i].toTensor(), i, elements.size());
+    }
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) each_tensor(element, visit);
+  }
+}
+
+bool meets(const Operand& source, size_t element, size_t elements, bool by_element) {
+  return !by_element || source.elements == 0 || source.elements != elements ||
+         source.element == element;
+}
+
+std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& function) {
+  FlowMap* map = FlowMap::of_this_thread();
+  if (map == nullptr) return nullptr;
+  try {
+    const OpKind* kind = kind_of(function);
+    if (kind == nullptr) return nullptr;
+    auto context = std::make_unique<FlowContext>();
+    context->kind = kind;
+    const auto inputs = function.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Use use = i < kind->uses.size() ? kind->uses[i] : Use::kRead;
+      each_tensor(inputs[i], [&](const at::Tensor& tensor, size_t element, size_t elements) {
+        if (!tensor.defined() || !tensor.has_storage()) return;
+        context->operands.push_back({tensor, map->carried(tensor), i, element, elements, use});
+        context->carries = context->carries || !context->operands.back().set.empty();
+      });
+    }
+    if (!context->carries) return nullptr;
+    return context;
+  } catch (...) {
+    return nullptr;  // no link is better than a dead training run
+  }
+}
+
+bool same_memory(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_alias_of(b) && memory_extent(a) == memory_extent(b);
+}
+
+void pass_to_written(FlowMap& map, const FlowContext& context) {
+  for (const Operand& target : context.operands) {
+    if (target.use == Use::kRead) continue;
+    CarriedSet set;
+    bool overwritten = target.use == Use::kOverwritten;
+    for (const Operand& source : context.operands) {
+      // An overwritten argument gives nothing; a changed one keeps what it carries by itself, and so
+      // does an out= argument that is an input too (what x.mul_(0.5) does inside).
+      if (source.use == Use::kOverwritten || &source == &target) continue;
+      if (!meets(source, target.element, target.elements, context.kind->by_element)) continue;
+      if (overwritten && same_memory(source.tensor, target.tensor)) {
+        overwritten = false;
+      } else {
+        merge_into(set, source.set);
+      }
+    }
+    if (overwritten) {
+      map.assign(target.tensor, set);
+    } else {
+      map.add(target.tensor, set);
+    }
+  }
+}
+
+void pass_to_outputs(FlowMap& map, const FlowContext& context, const at::RecordFunction& function) {
+  const auto pass = [&](const at::Tensor& output, size_t element, size_t elements) {
+    if (!output.defined() || !output.has_storage()) return;
+    CarriedSet set;
+    for (const Operand& source : context.operands) {
+      if (source.tensor.is_alias_of(output)) return;  // a view, or the written argument itself
+      if (meets(source, element, elements, context.kind->by_element)) merge_into(set, source.set);
+    }
+    map.add(output, set);
+  };
+  for (const c10::IValue& output : function.outputs()) each_tensor(output, pass);
+}
+
+void after_op(const at::RecordFunction& function, at::ObserverContext* observer) {
+  FlowMap* map = FlowMap::of_this_thread();
+  if (map == nullptr || observer == nullptr) return;
+  try {
+    const auto& context = static_cast<const FlowContext&>(*observer);
+    if (context.kind->writes) pass_to_written(*map, context);
+    pass_to_outputs(*map, context, function);
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
+void observe_flow() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    at::addGlobalCallback(at::RecordFunctionCallback(before_op, after_op)
+                              .needsInputs(true)
+                              .needsOutputs(true)
+                              .scopes({at::RecordScope::FUNCTION}));
+  });
+}
+
+}  // namespace nanhunt::hooks

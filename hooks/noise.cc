@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/noise.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <bit>
+#include <cmath>
+
+#include "hooks/tensor_view.h"
+#include "trace/rules_file.h"
+
+namespace nanhunt::hooks {
+namespace {
+
+// SplitMix64's finaliser: each input bit reaches each output bit.
+uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+uint64_t mix(uint64_t state, uint64_t value) {
+  return mix(state * 0x9e3779b97f4a7c15ULL + value + 0x632be59bd9b4e019ULL);
+}
+
+// std::hash may differ between libraries; runs on two machines must draw alike.
+uint64_t mix(uint64_t state, const std::string& text) {
+  for (const char c : text) state = mix(state, static_cast<unsigned char>(c));
+  return mix(state, text.size());
+}
+
+double uniform_in_unit_ball(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-52 - 1.0;
+}
+
+// Identity for autograd: the noise is no part of the function that is differentiated.
+struct ReplaceValues : torch::autograd::Function<ReplaceValues> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& /*input*/,
+                            const at::Tensor& values) {
+    return values.alias();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0], at::Tensor()};
+  }
+};
+
+at::Tensor noisy_values(uint64_t seed, double relative, const at::Tensor& tensor,
+                        std::optional<trace::DType> rounded_to) {
+  at::NoGradGuard no_grad;
+  at::Tensor wide = tensor.detach().to(at::kCPU, at::kDouble).contiguous().clone();
+  double* value = wide.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < wide.numel(); ++i) {
+    if (!std::isfinite(value[i])) continue;
+    value[i] *= 1.0 + relative * uniform_in_unit_ball(mix(seed, static_cast<uint64_t>(i)));
+  }
+  if (rounded_to) wide = wide.to(scalar_type_of(*rounded_to));
+  return wide.to(tensor.device(), tensor.scalar_type());
+}
+
+template <class Bits, int kExponentBits, int kMantissaBits>
+void move_codes(uint64_t seed, Bits* codes, int64_t count) {
+  constexpr Bits kSign = Bits(1) << (kExponentBits + kMantissaBits);
+  constexpr Bits kInfinity = ((Bits(1) << kExponentBits) - 1) << kMantissaBits;
+  for (int64_t i = 0; i < count; ++i) {
+    const Bits magnitude = codes[i] & Bits(kSign - 1);
+    if (magnitude >= kInfinity) continue;
+    const bool away = (mix(seed, static_cast<uint64_t>(i)) & 1) != 0;
+    // Neighbouring codes are neighbouring values; zero has a neighbour on the far side only.
+    if (magnitude == 0 || (away && magnitude + 1 < kInfinity)) {
+      codes[i] = static_cast<Bits>(codes[i] + 1);
+    } else {
+      codes[i] = static_cast<Bits>(codes[i] - 1);
+    }
+  }
+}
+
+}  // namespace
+
+double planned_noise(const trace::Perturbation& plan, const NoisePlace& place) {
+  for (const trace::NoiseRule& rule : plan.noise) {
+    if (!rule.role.empty() && rule.role != place.role) continue;
+    if (!rule.phase.empty() && rule.phase != trace::name_of(place.phase)) continue;
+    if (trace::match_site(rule.site, place.site, nullptr)) return rule.relative;
+  }
+  return 0;
+}
+
+at::Tensor with_noise(const trace::Perturbation& plan, const NoisePlace& place,
+                      const at::Tensor& tensor, std::optional<trace::DType> rounded_to) {
+  if (!tensor.defined() || !tensor.is_floating_point()) return tensor;
+  const double relative = planned_noise(plan, place);
+  if (relative == 0) return tensor;
+  uint64_t seed = mix(mix(plan.seed), place.site);
+  seed = mix(mix(seed, static_cast<uint64_t>(place.phase)), place.role);
+  seed = mix(mix(seed, static_cast<uint64_t>(place.microbatch)), static_cast<uint64_t>(place.step));
+  at::DisableRecordFunctionGuard unseen;
+  const at::Tensor values = noisy_values(seed, relative, tensor, rounded_to);
+  return tensor.requires_grad() && at::GradMode::is_enabled() ? ReplaceValues::apply(tensor, values)
+                                                              : values;
+}
+
+void move_by_one_ulp(uint64_t seed, const std::string& name, at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_floating_point()) return;
+  at::NoGradGuard no_grad;
+  at::DisableRecordFunctionGuard unseen;
+  seed = mix(mix(seed), name);
+  at::Tensor moved = tensor.detach().to(at::kCPU).contiguous().clone();
+  void* data = moved.mutable_data_ptr();
+  const int64_t count = moved.numel();
+  switch (moved.scalar_type()) {
+    case at::kDouble: move_codes<uint64_t, 11, 52>(seed, static_cast<uint64_t*>(data), count); break;
+    case at::kFloat: move_codes<uint32_t, 8, 23>(seed, static_cast<uint32_t*>(data), count); break;
+    case at::kHalf: move_codes<uint16_t, 5, 10>(seed, static_cast<uint16_t*>(data), count); break;
+    case at::kBFloat16: move_codes<uint16_t, 8, 7>(seed, static_cast<uint16_t*>(data), count); break;
+    default: return;
+  }
+  tensor.detach().copy_(moved);
+}
+
+}  // namespace nanhunt::hooks
