@@ -47,8 +47,9 @@ void add_model(options::options_description& all, Config& config) {
   add("sequence", options::value(&config.sequence), "tokens per sample");
   add("vocabulary", options::value(&config.vocabulary), "rows of the word embedding, 256 or more");
   add("global-batch", options::value(&config.global_batch), "samples per step");
-  add("positions", one_of<bool>(config.learned_positions, "positions",
-                                {{"rotary", false}, {"learned", true}}), "rotary or learned");
+  add("positions",
+      one_of<bool>(config.learned_positions, "positions", {{"rotary", false}, {"learned", true}}),
+      "rotary or learned");
   add("qkv-bias", on_off(config.qkv_bias, "qkv-bias"), "bias on linear_qkv");
   add("ragged", on_off(config.ragged, "ragged"), "samples of several lengths, one of 1 token");
   add("seed", options::value(&config.seed), "of weights and batches");
@@ -66,24 +67,28 @@ void add_toggles(options::options_description& all, Config& config) {
   add("microbatches", options::value(&config.microbatches), "microbatches per step");
   add("sp", on_off(config.sequence_parallel, "sp"), "sequence parallelism");
   add("batch-first", on_off(config.batch_first, "batch-first"), "output head on [b,s,h]");
-  add("dtype", one_of<trace::DType>(config.dtype, "dtype", {{"bf16", trace::DType::kBFloat16},
-                                                            {"fp32", trace::DType::kFloat32},
-                                                            {"fp16", trace::DType::kFloat16}}),
+  add("dtype",
+      one_of<trace::DType>(config.dtype, "dtype",
+                           {{"bf16", trace::DType::kBFloat16},
+                            {"fp32", trace::DType::kFloat32},
+                            {"fp16", trace::DType::kFloat16}}),
       "type of parameters and activations");
   add("fp8", on_off(config.fp8, "fp8"), "FP8 operands in the linears");
   add("fused-attention", on_off(config.fused_attention, "fused-attention"), "ATen's fused SDPA");
   add("fused-adamw", on_off(config.fused_adamw, "fused-adamw"), "ATen's fused AdamW");
-  add("fused-grad-accumulation",
-      on_off(config.fused_grad_accumulation, "fused-grad-accumulation"),
+  add("fused-grad-accumulation", on_off(config.fused_grad_accumulation, "fused-grad-accumulation"),
       "weight gradients added in FP32");
   add("overlap-grad-reduce", on_off(config.overlap_grad_reduce, "overlap-grad-reduce"),
       "reduce gradients beside backward");
-  add("reduce-order", one_of<ReduceOrder>(config.reduce_order, "reduce-order",
-                                          {{"rank", ReduceOrder::kRank},
-                                           {"ring", ReduceOrder::kRing},
-                                           {"tree", ReduceOrder::kTree}}), "rank, ring or tree");
-  add("reduce-accumulate", one_of<bool>(config.accumulate_in_storage, "reduce-accumulate",
-                                        {{"fp32", false}, {"storage", true}}),
+  add("reduce-order",
+      one_of<ReduceOrder>(config.reduce_order, "reduce-order",
+                          {{"rank", ReduceOrder::kRank},
+                           {"ring", ReduceOrder::kRing},
+                           {"tree", ReduceOrder::kTree}}),
+      "rank, ring or tree");
+  add("reduce-accumulate",
+      one_of<bool>(config.accumulate_in_storage, "reduce-accumulate",
+                   {{"fp32", false}, {"storage", true}}),
       "type that reductions add in");
   add("ranks", one_of<bool>(config.processes, "ranks", {{"threads", false}, {"processes", true}}),
       "what a rank is");
@@ -107,8 +112,9 @@ void read(const std::vector<std::string>& arguments, const options::options_desc
   const int style = allow_long | long_allow_adjacent | long_allow_next;  // no guessing of prefixes
   options::variables_map values;
   try {
-    options::store(options::command_line_parser(arguments).options(all).positional(none)
-                       .style(style).run(), values);
+    options::store(
+        options::command_line_parser(arguments).options(all).positional(none).style(style).run(),
+        values);
     options::notify(values);
   } catch (const options::unknown_option& error) {
     refuse("no option '" + error.get_option_name() + "'; the nearest is '--" +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a run of the bundled subject can be told on its command line. Toggles (cases/mini.subject
-// lists them) and the model's own shape. parse_config refuses what does not fit and names the number.
+// Everything that a run of the bundled subject can be told on its command line. Toggles
+// (cases/mini.subject lists them) and the model's own shape. parse_config refuses what does not fit
+// and names the number.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct Config {
   int64_t global_batch = 4;
   bool learned_positions = false;  // else rotary
   bool qkv_bias = false;
-  bool ragged = false;             // samples of several lengths, one of 1 token
-  uint64_t seed = 1;               // weights and batch
+  bool ragged = false;  // samples of several lengths, one of 1 token
+  uint64_t seed = 1;    // weights and batch
   int64_t steps = 3;
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.95, adam_eps = 1e-8, weight_decay = 0.1;
   double clip = 1.0, norm_eps = 1e-5, init_std = 0.02;
@@ -34,14 +35,14 @@ struct Config {
   bool overlap_grad_reduce = false;
   ReduceOrder reduce_order = ReduceOrder::kRank;
   bool accumulate_in_storage = false;
-  bool processes = false;          // ranks as processes
+  bool processes = false;  // ranks as processes
 
-  std::string text;                // path of the training text; default beside the program
+  std::string text;  // path of the training text; default beside the program
   int64_t world_size() const { return tp * dp; }
 };
 
-// Options --steps --tp --dp --sp=on ... ; throws trace::Error(kUsage) with the nearest option name, or
-// with the number that does not divide ("heads 4 is not divisible by tp 3").
+// Options --steps --tp --dp --sp=on ... ; throws trace::Error(kUsage) with the nearest option name,
+// or with the number that does not divide ("heads 4 is not divisible by tp 3").
 Config parse_config(const std::vector<std::string>& arguments);
 
 }  // namespace nanhunt::mini

@@ -51,19 +51,24 @@ void check_layout(const Config& config) {
 }  // namespace
 
 void check_config(const Config& config) {
-  for (const Number& number : {Number{"layers", config.layers}, {"hidden", config.hidden},
-                               {"heads", config.heads}, {"ffn", config.ffn},
-                               {"sequence", config.sequence}, {"steps", config.steps},
-                               {"global-batch", config.global_batch}, {"tp", config.tp},
-                               {"dp", config.dp}, {"microbatches", config.microbatches}}) {
+  for (const Number& number : {Number{"layers", config.layers},
+                               {"hidden", config.hidden},
+                               {"heads", config.heads},
+                               {"ffn", config.ffn},
+                               {"sequence", config.sequence},
+                               {"steps", config.steps},
+                               {"global-batch", config.global_batch},
+                               {"tp", config.tp},
+                               {"dp", config.dp},
+                               {"microbatches", config.microbatches}}) {
     check_positive(number);
   }
   if (config.vocabulary < 256) {
     refuse(text_of({"vocabulary", config.vocabulary}) + " cannot hold the 256 bytes");
   }
   check_divides({"hidden", config.hidden}, {"heads", config.heads});
-  if (!config.learned_positions) check_divides({"hidden / heads", config.hidden / config.heads},
-                                               {"2 (rotary pairs)", 2});
+  if (!config.learned_positions)
+    check_divides({"hidden / heads", config.hidden / config.heads}, {"2 (rotary pairs)", 2});
   check_layout(config);
 }
 

@@ -76,9 +76,10 @@ Fault fault_from(const std::string& path, const nlohmann::json& fields) {
     } else if (key == "element") {
       fault.element = number_from(path, key, value);
     } else {
-      refuse(path, "no field '" + key + "'; the nearest is '" +
-                       nearest_name(key, {"name", "layer", "rank", "microbatch", "step",
-                                          "element"}) + "'");
+      refuse(path,
+             "no field '" + key + "'; the nearest is '" +
+                 nearest_name(key, {"name", "layer", "rank", "microbatch", "step", "element"}) +
+                 "'");
     }
   }
   if (!fields.contains("name")) refuse(path, "field 'name' is missing");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fault library: defects after public reports, each at one named place of the subject, all off by
-// default. The environment variable NANHUNT_FAULT_FILE names a JSON file {"name": ..., "layer": ..,
-// "rank": .., "microbatch": .., "step": .., "element": ..}; nothing else tells the program of it, and no
-// name of it ever reaches a trace.
+// The fault library: defects after public reports, each at one named place of the subject, all off
+// by default. The environment variable NANHUNT_FAULT_FILE names a JSON file {"name": ..., "layer":
+// .., "rank": .., "microbatch": .., "step": .., "element": ..}; nothing else tells the program of
+// it, and no name of it ever reaches a trace.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,34 @@ namespace nanhunt::mini {
 
 enum class FaultName {
   kNone,
-  kNormGradNotSummed,       // sequence-parallel norm gradients keep their local sum
-  kRowBiasOnEveryRank,      // row-parallel bias added before the reduction, on every rank (layer: linear_proj)
-  kRowGradReducedAgain,     // backward of the forward reduction reduces too (layer: linear_proj)
-  kReduceScatterOnWorld,    // linear_proj's reduce-scatter over all ranks instead of the tp group (layer)
-  kMaskedRow,               // one query row of one sample may attend to nothing (layer, element: sample and row)
-  kClipSkippedOnRank,       // gradients of this tensor-parallel rank are not clipped (rank)
-  kNormCountsReplicas,      // replicated parameters enter the global norm once per tp rank
-  kReducedCopyDropped,      // input gradient of the output layer: a contiguous copy is reduced, the original returned
-  kLargeMlpWeight,          // one row of linear_fc1 is so large that its product leaves FP16 (layer, element: row)
-  kFp8DequantiseScale,      // dequantise scale of one linear is not its quantise scale (layer, element: which linear)
-  kFusedMaskLastBlock,      // fused attention leaves the last query block unmasked (layer)
-  kBucketReadEarly,         // one parameter's range of a bucket is read before its reduction is waited for (rank, element)
-  kNanOnRank,               // linear_fc1 of one rank gives one NaN (layer, rank, microbatch, element)
+  kNormGradNotSummed,     // sequence-parallel norm gradients keep their local sum
+  kRowBiasOnEveryRank,    // row-parallel bias added before the reduction, on every rank (layer:
+                          // linear_proj)
+  kRowGradReducedAgain,   // backward of the forward reduction reduces too (layer: linear_proj)
+  kReduceScatterOnWorld,  // linear_proj's reduce-scatter over all ranks instead of the tp group
+                          // (layer)
+  kMaskedRow,  // one query row of one sample may attend to nothing (layer, element: sample and row)
+  kClipSkippedOnRank,   // gradients of this tensor-parallel rank are not clipped (rank)
+  kNormCountsReplicas,  // replicated parameters enter the global norm once per tp rank
+  kReducedCopyDropped,  // input gradient of the output layer: a contiguous copy is reduced, the
+                        // original returned
+  kLargeMlpWeight,      // one row of linear_fc1 is so large that its product leaves FP16 (layer,
+                        // element: row)
+  kFp8DequantiseScale,  // dequantise scale of one linear is not its quantise scale (layer, element:
+                        // which linear)
+  kFusedMaskLastBlock,  // fused attention leaves the last query block unmasked (layer)
+  kBucketReadEarly,  // one parameter's range of a bucket is read before its reduction is waited for
+                     // (rank, element)
+  kNanOnRank,        // linear_fc1 of one rank gives one NaN (layer, rank, microbatch, element)
   // Graded: how small a fault is still found
-  kRowMissingShare,         // linear_proj: one row lacks one rank's share (layer, element)
-  kRowsSwapped,             // linear_proj: two rows swapped (layer, element)
-  kElementOutlier,          // linear_proj: one element + 30 sigma (layer, element)
-  kShardScaled,             // linear_fc1: one rank's shard times 1 + 2^-5 (layer, rank)
+  kRowMissingShare,  // linear_proj: one row lacks one rank's share (layer, element)
+  kRowsSwapped,      // linear_proj: two rows swapped (layer, element)
+  kElementOutlier,   // linear_proj: one element + 30 sigma (layer, element)
+  kShardScaled,      // linear_fc1: one rank's shard times 1 + 2^-5 (layer, rank)
   // In code that all layouts share
-  kGeluTanh,                // tanh form where erf is meant, coefficient off
-  kSoftmaxScale,            // scale 1/k instead of 1/sqrt(k)
-  kLossDenominator,         // token count off by the number of samples
+  kGeluTanh,         // tanh form where erf is meant, coefficient off
+  kSoftmaxScale,     // scale 1/k instead of 1/sqrt(k)
+  kLossDenominator,  // token count off by the number of samples
 };
 
 struct Fault {

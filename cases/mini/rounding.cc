@@ -13,9 +13,9 @@ namespace {
 
 struct Format {
   int mantissa_bits;
-  int min_exponent;     // of the smallest normal value
-  float max;            // largest finite value
-  float beyond;         // what a larger magnitude becomes
+  int min_exponent;  // of the smallest normal value
+  float max;         // largest finite value
+  float beyond;      // what a larger magnitude becomes
 };
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -37,8 +37,8 @@ float round_one(float value) {
   if (kOwnSubnormals && magnitude < (static_cast<uint32_t>(kFormat.min_exponent + 127) << 23)) {
     // The unit in the last place of `shift` is the type's smallest value: the sum rounds to it.
     constexpr int kShiftExponent = kFormat.min_exponent - kFormat.mantissa_bits + 23;
-    constexpr float kShift =
-        std::bit_cast<float>(static_cast<uint32_t>(kOwnSubnormals ? kShiftExponent + 127 : 127) << 23);
+    constexpr float kShift = std::bit_cast<float>(
+        static_cast<uint32_t>(kOwnSubnormals ? kShiftExponent + 127 : 127) << 23);
     const float sum = std::bit_cast<float>(magnitude) + kShift;
     magnitude = std::bit_cast<uint32_t>(sum - kShift);
   } else if (magnitude < 0x7F800000u) {
@@ -60,12 +60,18 @@ void round_all(std::span<float> values) {
 
 void round_to(std::span<float> values, trace::DType dtype) {
   switch (dtype) {
-    case trace::DType::kFloat32: return;
-    case trace::DType::kBFloat16: return round_all<kBf16>(values);
-    case trace::DType::kFloat16: return round_all<kFp16>(values);
-    case trace::DType::kFloat8E4M3: return round_all<kE4M3>(values);
-    case trace::DType::kFloat8E5M2: return round_all<kE5M2>(values);
-    default: NANHUNT_CHECK(!"a type that the subject can round to");
+    case trace::DType::kFloat32:
+      return;
+    case trace::DType::kBFloat16:
+      return round_all<kBf16>(values);
+    case trace::DType::kFloat16:
+      return round_all<kFp16>(values);
+    case trace::DType::kFloat8E4M3:
+      return round_all<kE4M3>(values);
+    case trace::DType::kFloat8E5M2:
+      return round_all<kE5M2>(values);
+    default:
+      NANHUNT_CHECK(!"a type that the subject can round to");
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches out of the training text, as docs/cases.md defines them ("Weights and batches"). A batch
-// depends on text, seed, step and shape alone, never on the layout; ranks slice it by sample and token.
+// depends on text, seed, step and shape alone, never on the layout; ranks slice it by sample and
+// token.
 #pragma once
 
 #include <cstdint>

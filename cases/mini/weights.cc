@@ -39,7 +39,9 @@ uint64_t stream_key(const std::string& name, uint64_t seed) {
   return mix(hash_of(name) + mix(seed + kGolden));
 }
 
-uint64_t draw_bits(uint64_t key, uint64_t index) { return mix(key + (index + 1) * kGolden); }
+uint64_t draw_bits(uint64_t key, uint64_t index) {
+  return mix(key + (index + 1) * kGolden);
+}
 
 std::vector<float> draw_weight(const std::string& name, int64_t numel, double std, uint64_t seed) {
   const uint64_t key = stream_key(name, seed);

@@ -16,7 +16,8 @@ uint64_t stream_key(const std::string& name, uint64_t seed);
 // Draw `index` of a stream: 64 uniform bits.
 uint64_t draw_bits(uint64_t key, uint64_t index);
 
-// The logical tensor `name`, row major: near-normal, mean 0, deviation `std`, at most 6 of them from 0.
+// The logical tensor `name`, row major: near-normal, mean 0, deviation `std`, at most 6 of them
+// from 0.
 std::vector<float> draw_weight(const std::string& name, int64_t numel, double std, uint64_t seed);
 
 }  // namespace nanhunt::mini
