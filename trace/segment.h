@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/collective.h"
@@ -31,6 +33,8 @@ enum class CutReason : uint8_t {
   kSignal = 6,
   kClose = 7,      // the recorder was closed inside a step
 };
+
+std::string_view name_of(CutReason cut);  // "step_end", "rows", ...
 
 struct Segment {
   int64_t step = 0;

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/trace_reader.h"
+
+#include <algorithm>
+#include <list>
+#include <tuple>
+#include <utility>
+
+#include "trace/check.h"
+#include "trace/error.h"
+#include "trace/segment_file.h"
+
+namespace nanhunt::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kOpenFiles = 16;
+constexpr int64_t kPieceBytes = int64_t{1} << 22;
+
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorKind::kUnreadable, message);
+}
+
+// What the folder knows of one segment without opening it again.
+struct SegmentEntry {
+  fs::path path;
+  schema::HeaderRow header;
+  std::string cut_detail;
+  int64_t bytes = 0;
+};
+
+using Segments = std::vector<SegmentEntry>;             // by index
+using RankSegments = std::map<int32_t, Segments>;       // by rank
+using StepSegments = std::map<int64_t, RankSegments>;   // by step
+
+std::vector<fs::path> list_folder(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  try {
+    for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  } catch (const fs::filesystem_error& error) {
+    fail("cannot read " + folder.string() + ": " + error.code().message());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Segment files in order of step, rank and index. Temporary names are passed over.
+std::vector<fs::path> list_segments(const fs::path& folder) {
+  if (!fs::exists(folder)) fail("no trace at " + folder.string() + ": no such folder");
+  if (!fs::is_directory(folder)) fail("no trace at " + folder.string() + ": not a folder");
+  std::vector<std::pair<SegmentName, fs::path>> found;
+  for (const fs::path& step : list_folder(folder)) {
+    if (!step.filename().string().starts_with("step-") || !fs::is_directory(step)) continue;
+    for (const fs::path& file : list_folder(step)) {
+      if (const auto name = parse_segment_path(file)) found.emplace_back(*name, file);
+    }
+  }
+  if (found.empty()) fail("no trace at " + folder.string() + ": no segment in this folder");
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.first.step, a.first.rank, a.first.index) <
+           std::tuple(b.first.step, b.first.rank, b.first.index);
+  });
+  std::vector<fs::path> paths;
+  for (auto& [name, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+void check_same_run(const SegmentEntry& first, const SegmentEntry& other) {
+  const auto contradict = [&](const std::string& what) {
+    fail(other.path.string() + " contradicts " + first.path.string() + ": " + what +
+         "; are two runs in one folder?");
+  };
+  if (other.header.world_size != first.header.world_size) {
+    contradict("world size " + std::to_string(other.header.world_size) + " against " +
+               std::to_string(first.header.world_size));
+  }
+  if (other.header.mesh_size != first.header.mesh_size) contradict("another mesh");
+  if (other.header.rank < 0 || other.header.rank >= other.header.world_size) {
+    fail(other.path.string() + ": rank " + std::to_string(other.header.rank) +
+         " is outside its world size " + std::to_string(other.header.world_size));
+  }
+}
+
+RankProgress progress_of(int32_t rank, const Segments& segments) {
+  RankProgress progress;
+  progress.rank = rank;
+  if (segments.empty()) return progress;
+  progress.present = true;
+  for (const SegmentEntry& segment : segments) {
+    progress.last_sequence = std::max(progress.last_sequence, segment.header.last_sequence);
+    progress.bytes += segment.bytes;
+  }
+  const SegmentEntry& last = segments.back();
+  progress.cut = static_cast<CutReason>(last.header.cut);
+  progress.cut_detail = last.cut_detail;
+  const bool none_missing = last.header.index + 1 == static_cast<int32_t>(segments.size());
+  progress.complete = progress.cut == CutReason::kStepEnd && none_missing;
+  return progress;
+}
+
+// Brings the records from `first` on, all of one rank, into program order.
+void sort_records(std::vector<Record>* records, size_t first) {
+  const auto begin = records->begin() + static_cast<std::ptrdiff_t>(first);
+  const auto by_sequence = [](const Record& a, const Record& b) {
+    return a.where.sequence < b.where.sequence;
+  };
+  if (!std::is_sorted(begin, records->end(), by_sequence)) {
+    std::stable_sort(begin, records->end(), by_sequence);
+  }
+  const auto repeated = std::adjacent_find(begin, records->end(), [](const auto& a, const auto& b) {
+    return a.where.sequence == b.where.sequence;
+  });
+  if (repeated != records->end()) {
+    fail("sequence " + std::to_string(repeated->where.sequence) + " of rank " +
+         std::to_string(repeated->where.rank) + " occurs twice in step " +
+         std::to_string(repeated->what.step));
+  }
+}
+
+// The last few files that were used stay open.
+class OpenFiles {
+ public:
+  const SegmentFile& open(const fs::path& path) {
+    const auto known = std::find_if(files_.begin(), files_.end(),
+                                    [&](const Entry& entry) { return entry.first == path; });
+    if (known != files_.end()) {
+      files_.splice(files_.begin(), files_, known);
+    } else {
+      auto file = std::make_unique<SegmentFile>(path);
+      if (files_.size() == kOpenFiles) files_.pop_back();
+      files_.emplace_front(path, std::move(file));
+    }
+    return *files_.front().second;
+  }
+
+ private:
+  using Entry = std::pair<fs::path, std::unique_ptr<SegmentFile>>;
+  std::list<Entry> files_;  // most recently used first
+};
+
+}  // namespace
+
+struct TraceReader::Impl {
+  fs::path folder;
+  StepSegments steps;
+  std::vector<RunFacts> facts;
+  int32_t world_size = 0;
+  mutable OpenFiles files;
+
+  void open_all() {
+    std::map<int32_t, SegmentEntry> first_of_rank;
+    const SegmentEntry* first = nullptr;
+    for (const fs::path& path : list_segments(folder)) {
+      const SegmentFile file(path);
+      SegmentEntry entry{path, file.header(), file.cut_detail(),
+                         static_cast<int64_t>(fs::file_size(path))};
+      const auto [known, added] = first_of_rank.try_emplace(entry.header.rank, entry);
+      if (first == nullptr) first = &known->second;
+      check_same_run(*first, entry);
+      if (added) {
+        facts.push_back(file.facts());
+      } else if (known->second.header.mesh_coordinate != entry.header.mesh_coordinate) {
+        fail(path.string() + " contradicts " + known->second.path.string() +
+             ": another mesh coordinate; are two runs in one folder?");
+      }
+      steps[entry.header.step][entry.header.rank].push_back(std::move(entry));
+    }
+    world_size = first->header.world_size;
+    std::sort(facts.begin(), facts.end(),
+              [](const RunFacts& a, const RunFacts& b) { return a.rank < b.rank; });
+  }
+
+  const RankSegments& segments_of(int64_t step) const {
+    const auto found = steps.find(step);
+    if (found != steps.end()) return found->second;
+    fail("trace " + folder.string() + " has no step " + std::to_string(step) + "; it has steps " +
+         std::to_string(steps.begin()->first) + " to " + std::to_string(steps.rbegin()->first));
+  }
+
+  // The segment that holds the record's values.
+  const SegmentFile& file_of(const Record& record) const {
+    const RankSegments& ranks = segments_of(record.what.step);
+    const auto rank = ranks.find(record.where.rank);
+    const int64_t sequence = record.where.sequence;
+    if (rank != ranks.end()) {
+      // Lanes may interleave, so ranges of neighbouring segments may overlap.
+      for (const SegmentEntry& segment : rank->second) {
+        const auto& header = segment.header;
+        if (sequence < header.first_sequence || sequence > header.last_sequence) continue;
+        const SegmentFile& file = files.open(segment.path);
+        if (file.has_values(record)) return file;
+      }
+    }
+    fail("trace " + folder.string() + " has no values of " + describe(record.what) + " (rank " +
+         std::to_string(record.where.rank) + ", sequence " + std::to_string(sequence) + ")");
+  }
+};
+
+TraceReader::TraceReader(fs::path folder) : impl_(std::make_unique<Impl>()) {
+  impl_->folder = std::move(folder);
+  impl_->open_all();
+}
+
+TraceReader::~TraceReader() = default;
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+
+const fs::path& TraceReader::folder() const { return impl_->folder; }
+int32_t TraceReader::world_size() const { return impl_->world_size; }
+const std::vector<RunFacts>& TraceReader::facts() const { return impl_->facts; }
+
+std::vector<int64_t> TraceReader::steps() const {
+  std::vector<int64_t> steps;
+  for (const auto& [step, ranks] : impl_->steps) steps.push_back(step);
+  return steps;
+}
+
+const RunFacts* TraceReader::facts_of(int32_t rank) const {
+  for (const RunFacts& facts : impl_->facts) {
+    if (facts.rank == rank) return &facts;
+  }
+  return nullptr;
+}
+
+std::vector<RankProgress> TraceReader::progress(int64_t step) const {
+  const RankSegments& ranks = impl_->segments_of(step);
+  std::vector<RankProgress> result;
+  for (int32_t rank = 0; rank < impl_->world_size; ++rank) {
+    const auto found = ranks.find(rank);
+    result.push_back(progress_of(rank, found == ranks.end() ? Segments{} : found->second));
+  }
+  return result;
+}
+
+Step TraceReader::read_step(int64_t step) const {
+  Step result;
+  result.step = step;
+  result.progress = progress(step);
+  std::map<std::string, int64_t> dropped;
+  for (const auto& [rank, segments] : impl_->segments_of(step)) {
+    const size_t first = result.records.size();
+    std::map<int64_t, Collective> log;  // they come in order of completion
+    for (const SegmentEntry& entry : segments) {
+      Segment segment = impl_->files.open(entry.path).read();
+      std::move(segment.records.begin(), segment.records.end(),
+                std::back_inserter(result.records));
+      for (size_t i = 0; i < segment.collectives.size(); ++i) {
+        log.insert_or_assign(segment.collective_index[i], std::move(segment.collectives[i]));
+      }
+      for (const auto& [reason, count] : segment.dropped) dropped[reason] += count;
+    }
+    sort_records(&result.records, first);
+    for (auto& [log_index, collective] : log) {
+      result.collective_log_index.push_back(log_index);
+      result.collectives.push_back(std::move(collective));
+    }
+  }
+  result.dropped.assign(dropped.begin(), dropped.end());
+  result.build_index();
+  return result;
+}
+
+void TraceReader::read_values(const Record& record, int64_t start, int64_t count,
+                              std::span<std::byte> out) const {
+  impl_->file_of(record).read_values(record, start, count, out);
+}
+
+std::vector<double> TraceReader::read_doubles(const Record& record) const {
+  int64_t elements = 1;
+  for (const int64_t size : record.local_shape) elements *= size;
+  const auto size = static_cast<int64_t>(size_of(record.storage));
+  const int64_t piece = kPieceBytes / size;
+  const SegmentFile& file = impl_->file_of(record);
+  std::vector<double> values(static_cast<size_t>(elements));
+  std::vector<std::byte> raw;
+  for (int64_t start = 0; start < elements; start += piece) {
+    const int64_t count = std::min(piece, elements - start);
+    raw.resize(static_cast<size_t>(count * size));
+    file.read_values(record, start, count, raw);
+    for (int64_t i = 0; i < count; ++i) {
+      values[static_cast<size_t>(start + i)] =
+          element_as_double(raw.data(), record.storage, static_cast<size_t>(i));
+    }
+  }
+  return values;
+}
+
+}  // namespace nanhunt::trace
