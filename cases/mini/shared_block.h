@@ -14,6 +14,7 @@ namespace nanhunt::mini {
 
 inline constexpr int kMaxRanks = 64;
 inline constexpr int kMaxGroups = 256;
+inline constexpr size_t kSlotBytes = 256 * 1024;  // what launch() gives each member of a group
 
 // What one (ranks, lane) group shares. Slots: one per member, each of two halves that take turns.
 struct SharedGroup {
