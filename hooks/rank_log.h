@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the writer holds of one rank: the segment that grows now, its step, and the collectives that
+// are issued and not yet waited for. Writer thread only; touches no file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hooks/cut_policy.h"
+#include "hooks/queue_item.h"
+
+namespace nanhunt::hooks {
+
+// A segment ready to be written, and what becomes of its reservations and waiters then.
+struct CutSegment {
+  trace::Segment segment;
+  int slot = 0;
+  int64_t bytes = 0;
+  std::vector<std::shared_ptr<SealLatch>> waiters;
+};
+
+class RankLog {
+ public:
+  RankLog(int slot, trace::RunFacts facts);
+
+  // Takes one item in. When the item ends the segment by itself (step end, CutNow, a step begun while
+  // another is open), the segment is appended to `out`.
+  void accept(QueueItem item, std::vector<CutSegment>& out);
+
+  const Growth& growth() const { return growth_; }
+  bool in_step() const { return in_step_; }
+  // Appends what is there, even an empty segment, when a step is open. Cuts that may be the last ones
+  // of the process (exception, signal, close, step end) include the collectives nobody waited for.
+  void cut(trace::CutReason reason, const std::string& detail, std::vector<CutSegment>& out);
+  // Same, unless the previous cut already said how the process died and nothing came since.
+  void cut_for_death(trace::CutReason reason, const std::string& detail,
+                     std::vector<CutSegment>& out);
+  void set_fact(const std::string& key, const std::string& value) { facts_.facts[key] = value; }
+
+ private:
+  void begin_step(int64_t step, std::vector<CutSegment>& out);
+  void add_row(Row& row, const QueueItem& item);
+  void complete(CollectiveCompleted& completed);
+  void leave_out(const LeftOut& left_out);
+  void append_open_collectives();
+  CutSegment fresh() const;
+
+  int slot_;
+  trace::RunFacts facts_;
+  bool in_step_ = false;
+  bool any_step_ = false;
+  bool died_ = false;
+  int64_t step_ = 0;
+  int32_t next_index_ = 0;
+  CutSegment open_;
+  Growth growth_;
+  std::map<int64_t, trace::Collective> issued_;
+};
+
+}  // namespace nanhunt::hooks

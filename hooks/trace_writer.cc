@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/trace_writer.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "hooks/death_watch.h"
+#include "trace/segment.h"
+
+namespace nanhunt::hooks {
+namespace {
+
+// A quarter of the bound in one rank's segment: room is freed before anybody waits for it.
+constexpr int64_t kByteShare = 4;
+
+void block_all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// Starts a thread whose signals are blocked from its first instruction on.
+template <typename Function>
+std::thread start_without_signals(Function function) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  std::thread thread(std::move(function));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(trace::CapturePlan plan)
+    : plan_(std::move(plan)),
+      filter_(plan_),
+      wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      process_(getpid()),
+      queue_(std::make_unique<BoundedQueue>(plan_.queue_bytes, wake_fd_)) {
+  thread_ = start_without_signals([this] { run(); });
+}
+
+TraceWriter::~TraceWriter() {
+  stop();
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+bool TraceWriter::works() const {
+  return !failed_.load(std::memory_order_relaxed) && !stopping_.load(std::memory_order_relaxed) &&
+         getpid() == process_;
+}
+
+bool TraceWriter::dying() const { return death_pending(this); }
+
+void TraceWriter::seal_on_death() {
+  watch_for_death(this);
+  const uint64_t one = 1;  // the thread must add the request descriptor to what it waits for
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+}
+
+void TraceWriter::stop() {
+  if (!thread_.joinable()) return;
+  if (getpid() != process_) {
+    thread_.detach();
+    return;
+  }
+  stopping_.store(true);
+  const uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  thread_.join();
+  queue_->shut();
+}
+
+void TraceWriter::run() {
+  block_all_signals();
+  std::vector<QueueItem> items;
+  for (;;) {
+    wait_for_work();
+    try {
+      const bool last = stopping_.load();
+      const auto death = death_notice(this);
+      items.clear();
+      const bool taken = queue_->take(items, !anything_grows(), [this] { return dying(); });
+      idle_ = taken && items.empty() && !anything_grows();
+      accept(items);
+      cut_what_is_due();
+      if (death) cut_all(death->reason, death->detail);
+      if (last) cut_all(trace::CutReason::kClose, "the recorder was closed");
+      write_cut_segments();
+      if (death) acknowledge_death();
+      if (!dying()) written_.clear();
+      if (last) break;
+    } catch (const std::exception& error) {
+      give_up(error.what());
+      if (dying()) acknowledge_death();
+      if (stopping_.load()) break;
+    }
+  }
+  end_death_watch(this);
+}
+
+void TraceWriter::wait_for_work() {
+  // Sleeps until somebody wakes it or the oldest row reaches its age. Not idle and nothing growing:
+  // something was just taken, so the queue is looked at once more.
+  std::optional<Clock::time_point> deadline;
+  for (const auto& [slot, log] : ranks_)
+    if (log.growth().rows > 0)
+      deadline = std::min(deadline.value_or(Clock::time_point::max()),
+                          log.growth().oldest + kCutAge);
+  int milliseconds = idle_ ? -1 : 0;
+  if (deadline) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
+    milliseconds = static_cast<int>(std::max<int64_t>(0, left.count()));
+  }
+  if (stopping_.load()) milliseconds = 0;
+  pollfd descriptors[2] = {{wake_fd_, POLLIN, 0}, {death_request_fd(), POLLIN, 0}};
+  poll(descriptors, 2, milliseconds);
+  uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_fd_, &count, sizeof count);
+}
+
+bool TraceWriter::anything_grows() const {
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [](const auto& entry) { return entry.second.growth().rows > 0; });
+}
+
+void TraceWriter::accept(std::vector<QueueItem>& items) {
+  for (QueueItem& item : items) {
+    if (auto* added = std::get_if<RankAdded>(&item.body)) {
+      ranks_.try_emplace(item.slot, item.slot, std::move(added->facts));
+      continue;
+    }
+    const auto rank = ranks_.find(item.slot);
+    if (rank == ranks_.end()) continue;
+    if (std::holds_alternative<StepEnded>(item.body))
+      rank->second.set_fact("filter.unmatched", joined(filter_.unmatched()));
+    rank->second.accept(std::move(item), cut_);
+    // Each rank is looked at after each row: a burst in the queue becomes segments of 512 rows.
+    if (const auto reason = cut_due(rank->second.growth(), rank->second.growth().oldest,
+                                    plan_.queue_bytes / kByteShare, false))
+      rank->second.cut(*reason, "", cut_);
+    if (!cut_.empty()) write_cut_segments();
+  }
+}
+
+void TraceWriter::cut_what_is_due() {
+  const auto now = Clock::now();
+  const bool pressed = queue_->pressed();
+  for (auto& [slot, log] : ranks_)
+    if (const auto reason = cut_due(log.growth(), now, plan_.queue_bytes / kByteShare, pressed))
+      log.cut(*reason, "", cut_);
+}
+
+void TraceWriter::cut_all(trace::CutReason reason, const std::string& detail) {
+  const bool death = reason != trace::CutReason::kClose;
+  for (auto& [slot, log] : ranks_)
+    death ? log.cut_for_death(reason, detail, cut_) : log.cut(reason, detail, cut_);
+}
+
+void TraceWriter::write_cut_segments() {
+  for (CutSegment& cut : cut_) {
+    if (!failed_.load(std::memory_order_relaxed)) write(cut);
+    // The waiter may look at the file as soon as it runs, so the file comes first.
+    for (const auto& waiter : cut.waiters) waiter->open();
+    queue_->release(cut.slot, cut.segment.records.size(), cut.bytes, [this] { return dying(); });
+    written_.push_back(std::move(cut));
+  }
+  cut_.clear();
+  if (!dying()) written_.clear();
+}
+
+void TraceWriter::write(CutSegment& cut) {
+  try {
+    trace::write_segment(plan_.out, cut.segment);
+    std::error_code ignored;
+    const auto size = std::filesystem::file_size(
+        trace::segment_path(plan_.out, {cut.segment.step, cut.segment.rank, cut.segment.index}),
+        ignored);
+    if (!ignored) written_bytes_.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
+  } catch (const std::exception& error) {
+    give_up(error.what());
+  }
+}
+
+void TraceWriter::give_up(const std::string& message) {
+  if (failed_.exchange(true)) return;
+  std::fprintf(stderr, "nanhunt: capture stopped: %s\n", message.c_str());
+  queue_->shut();
+}
+
+}  // namespace nanhunt::hooks
