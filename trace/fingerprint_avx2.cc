@@ -155,7 +155,8 @@ NANHUNT_AVX2_INLINE void add_block(const char* data, uint64_t block, uint64_t va
     __m256 value = _mm256_castsi256_ps(bits);
     __m256 for_min = value;
     __m256 for_max = value;
-    const __m256i left_out = _mm256_or_si256(non_finite, _mm256_andnot_si256(in_run, _mm256_set1_epi32(-1)));
+    const __m256i left_out =
+        _mm256_or_si256(non_finite, _mm256_andnot_si256(in_run, _mm256_set1_epi32(-1)));
     if (!kFull || !_mm256_testz_si256(non_finite, non_finite)) {
       if (!_mm256_testz_si256(non_finite, non_finite)) {
         add_non_finite(bits, non_finite, block * kBlock + static_cast<uint64_t>(lane), all);
@@ -188,6 +189,11 @@ NANHUNT_AVX2 void run_narrow(const void* run, uint64_t first, uint64_t count, Ac
   while (count > 0) {
     const int end = static_cast<int>(std::min<uint64_t>(kBlock, begin + count));
     const auto bytes = static_cast<size_t>((end - begin) * Loader::kSize);
+    for (int line = 0; line < kBlock * Loader::kSize; line += 64) {
+      const auto ahead = reinterpret_cast<uintptr_t>(data) + kPrefetchBytes;
+      _mm_prefetch(reinterpret_cast<const char*>(ahead + static_cast<uintptr_t>(line)),
+                   _MM_HINT_T0);
+    }
     if (end - begin == kBlock) {
       add_block<Loader, true>(data, block, 0, format, sums, all);
     } else {

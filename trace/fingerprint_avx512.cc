@@ -104,6 +104,12 @@ struct BlockVectors {
   double* sketch;  // bucket of lane 0, before reduction modulo 64
 };
 
+NANHUNT_AVX512_INLINE void prefetch_block(uintptr_t data, int bytes) {
+  for (int line = 0; line < bytes; line += 64) {
+    _mm_prefetch(reinterpret_cast<const char*>(data + kPrefetchBytes + line), _MM_HINT_T0);
+  }
+}
+
 NANHUNT_AVX512_INLINE BlockVectors block_vectors(uint64_t block, Accumulator& sums) {
   const BlockHash hash = hash_block(block);
   return {_mm512_set1_epi64(static_cast<int64_t>(hash.key)),
@@ -161,6 +167,7 @@ template <class Loader, bool kFull>
 NANHUNT_AVX512_INLINE void add_narrow_block(uintptr_t data, uint64_t block, uint64_t valid,
                                             const NarrowFormat& format, Sums& sums, __m512& low,
                                             __m512& high, Accumulator& all) {
+  prefetch_block(data, kBlock * Loader::kSize);
   const BlockVectors vectors = block_vectors(block, all);
   const __m512i max_subnormal = _mm512_set1_epi32(static_cast<int>(format.min_normal - 1));
 #pragma GCC unroll 4
@@ -249,6 +256,7 @@ NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite_wide(
 NANHUNT_AVX512_INLINE void add_wide_block(uintptr_t data, uint64_t block, uint64_t valid,
                                           Sums& sums, __m512d& low, __m512d& high,
                                           Accumulator& all) {
+  prefetch_block(data, kBlock * 8);
   const BlockVectors vectors = block_vectors(block, all);
   const __m512i odd = _mm512_set1_epi64(static_cast<int64_t>(kOddMultiplier));
   const __m512i low_key = _mm512_or_si512(

@@ -24,6 +24,10 @@ constexpr LaneConstants make_lane_constants() {
 }
 inline constexpr LaneConstants kLanes = make_lane_constants();
 
+// How far ahead of the block in work memory is fetched; found by measurement, two to eight blocks.
+// The address may lie beyond the tensor: a prefetch does not fault.
+inline constexpr uintptr_t kPrefetchBytes = 2048;
+
 // The part of a run that lies in one block: bit l is set when lane l is in the run.
 constexpr uint64_t valid_lanes(int begin, int end) {
   const uint64_t below_end = end == kBlock ? ~uint64_t{0} : (uint64_t{1} << end) - 1;
