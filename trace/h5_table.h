@@ -51,7 +51,8 @@ std::vector<Row> read_table(hid_t file, const char* name, std::span<const Field>
 }
 
 // Plain lists of 64-bit numbers.
-void write_list(hid_t file, const char* name, hid_t type, const void* values, size_t count);
+void write_list(hid_t file, const char* name, hid_t type, const void* values, size_t count,
+                hid_t transfer = H5P_DEFAULT);
 template <typename Number>
 std::vector<Number> read_list(hid_t file, const char* name, hid_t type) {
   std::vector<Number> values(count_rows(file, name));

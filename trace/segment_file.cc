@@ -168,21 +168,30 @@ Segment SegmentFile::read() const {
   });
 }
 
-bool SegmentFile::has_values(const Record& record) const {
-  const h5::Quiet quiet;
-  // Each group on the way must exist before the next name can be asked for.
-  const std::string path = schema::values_path(record);
-  for (size_t end = path.find('/'); ; end = path.find('/', end + 1)) {
-    if (H5Lexists(file_, path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
-    if (end == std::string::npos) return true;
+const std::map<int64_t, std::string>& SegmentFile::value_paths() const {
+  if (!value_paths_.empty()) return value_paths_;
+  const auto strings = h5::read_texts(file_, "strings");
+  for (const schema::RecordRow& row :
+       h5::read_table<schema::RecordRow>(file_, "records", schema::record_fields())) {
+    if (row.has_values == 0) continue;
+    if (row.site >= strings.size() || row.role >= strings.size()) {
+      throw h5::Failure("a row points outside the strings");
+    }
+    value_paths_[row.sequence] = schema::values_path(
+        strings[row.site], static_cast<Phase>(row.phase), strings[row.role], row.sequence);
   }
+  return value_paths_;
+}
+
+bool SegmentFile::has_values(int64_t sequence) const {
+  return guarded([&] { return value_paths().contains(sequence); });
 }
 
 // Values lie in one piece in the file, so they are read without HDF5.
 SegmentFile::Extent SegmentFile::find_values(const Record& record) const {
   const auto known = extents_.find(record.where.sequence);
   if (known != extents_.end()) return known->second;
-  const std::string path = schema::values_path(record);
+  const std::string& path = value_paths().at(record.where.sequence);
   const Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose,
                        "open dataset " + path);
   const Handle type(H5Dget_type(dataset), H5Tclose, "read dataset " + path);

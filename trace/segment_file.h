@@ -30,7 +30,8 @@ class SegmentFile {
   // All tables; `values` stays empty.
   Segment read() const;
 
-  bool has_values(const Record& record) const;
+  // Values are found by sequence number: names may have been changed by a rules file.
+  bool has_values(int64_t sequence) const;
   // Elements [start, start + count) in local order, as they lie in the file.
   void read_values(const Record& record, int64_t start, int64_t count,
                    std::span<std::byte> out) const;
@@ -43,6 +44,7 @@ class SegmentFile {
 
   void open_checked();
   void check_format() const;
+  const std::map<int64_t, std::string>& value_paths() const;
   Extent find_values(const Record& record) const;
   template <typename Function>
   auto guarded(Function function) const;
@@ -53,7 +55,9 @@ class SegmentFile {
   h5::Handle file_;
   int descriptor_ = -1;
   schema::HeaderRow header_;
-  mutable std::map<int64_t, Extent> extents_;  // by sequence, of values that were read already
+  // By sequence; filled at the first reading of values.
+  mutable std::map<int64_t, std::string> value_paths_;
+  mutable std::map<int64_t, Extent> extents_;
 };
 
 }  // namespace nanhunt::trace

@@ -76,16 +76,16 @@ std::string group_name(const std::string& text) {
 
 }  // namespace
 
-std::string values_path(const Record& record) {
+std::string values_path(const std::string& site, Phase phase, const std::string& role,
+                        int64_t sequence) {
   std::string path = kValuesGroup;
-  const std::string& site = record.what.site;
   for (size_t start = 0; start <= site.size();) {
     const size_t end = std::min(site.find('.', start), site.size());
     path += '/' + group_name(site.substr(start, end - start));
     start = end + 1;
   }
-  path += '/' + std::string(name_of(record.what.phase));
-  return path + '/' + group_name(record.what.role) + '.' + std::to_string(record.where.sequence);
+  path += '/' + std::string(name_of(phase));
+  return path + '/' + group_name(role) + '.' + std::to_string(sequence);
 }
 
 Handle value_type(DType dtype) {

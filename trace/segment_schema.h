@@ -27,7 +27,8 @@ inline constexpr char kDTypeAttribute[] = "dtype";
 
 // Where the values are and what they are called.
 inline constexpr char kValuesGroup[] = "values";
-std::string values_path(const Record& record);
+std::string values_path(const std::string& site, Phase phase, const std::string& role,
+                        int64_t sequence);
 // Type of the elements in the file: IEEE, integer, or custom float for bf16 and fp8_e5m2; fp8_e4m3 and
 // bool are plain bytes.
 h5::Handle value_type(DType dtype);

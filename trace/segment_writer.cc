@@ -59,7 +59,8 @@ Handle values_space(const std::vector<int64_t>& shape) {
 // Creates the dataset's groups on the way.
 void write_values(hid_t file, hid_t with_groups, const Record& record,
                   const std::vector<std::byte>& values) {
-  const std::string path = schema::values_path(record);
+  const std::string path = schema::values_path(record.what.site, record.what.phase,
+                                               record.what.role, record.where.sequence);
   const Handle type = schema::value_type(record.storage);
   const Handle space = values_space(record.local_shape);
   const Handle dataset(

@@ -189,7 +189,7 @@ struct TraceReader::Impl {
         const auto& header = segment.header;
         if (sequence < header.first_sequence || sequence > header.last_sequence) continue;
         const SegmentFile& file = files.open(segment.path);
-        if (file.has_values(record)) return file;
+        if (file.has_values(sequence)) return file;
       }
     }
     fail("trace " + folder.string() + " has no values of " + describe(record.what) + " (rank " +
