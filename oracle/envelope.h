@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Envelopes: how far a healthy run may be from the reference. Measured beforehand from repeated
 // reference runs that are perturbed by one ulp of the parameters and by one rounding of the
-// candidate's type at every tap, with the candidate's split; pooled by kind of site, phase, role and
-// step, with a parametric (log-normal) tail. docs/rules.md has the derivation.
+// candidate's type at every tap, with the candidate's split; pooled by kind of site, phase, role
+// and step, with a parametric tail. docs/rules.md has the derivation.
 //
 // Metrics of a deviation d = candidate - reference of one logical tensor:
 //   norm     ||d|| / ||reference||                       sketch at stats, values at full
@@ -27,21 +27,23 @@ enum class Metric { kNorm, kRow, kElement };
 
 struct Deviation {
   bool comparable = false;
-  std::string why_not;      // masks differ, shapes differ, zero reference, no values ...
+  std::string why_not;  // masks differ, shapes differ, zero reference, no values ...
   double norm = 0;
-  double row = -1;          // -1: no values
+  double row = -1;  // -1: no values
   double element = -1;
-  int64_t worst_row = -1;   // flattened leading index
+  int64_t worst_row = -1;  // flattened leading index
   int64_t worst_element = -1;
-  bool equal = false;       // value digests equal (not partial), or exactly zero difference
+  bool equal = false;  // value digests equal (not partial), or exactly zero difference
 };
 
-// The distribution of log(metric) over the perturbed runs for one pool.
+// The distribution of one metric's square over the perturbed runs for one pool: the parametric tail
+// is that of a scaled chi-square with the degrees of freedom that mean and variance give
+// (Satterthwaite).
 struct Pool {
   int64_t samples = 0;
-  double mean_log = 0;
-  double sd_log = 0;
-  double largest = 0;
+  double mean_square = 0;
+  double variance_of_square = 0;
+  double largest = 0;  // of the metric
 };
 
 struct PoolKey {
@@ -54,34 +56,45 @@ struct PoolKey {
   auto operator<=>(const PoolKey&) const = default;
 };
 
-struct Envelope {
-  std::string key;             // hash of subject, shapes, dtypes, split, library, ISA
-  std::map<PoolKey, Pool> pools;
-
-  // Bounds for a deviation of that place: above `hi` is out of rule, below `lo` is healthy, between is
-  // undecided. nullopt: no pool. At stats both are widened by the sketch's own error.
-  struct Bounds { double lo, hi; };
-  std::optional<Bounds> bounds(const trace::What& what, Metric metric, trace::Level level,
-                               int64_t records_judged, const Thresholds& thresholds) const;
+struct Bounds {
+  double lo = 0, hi = 0;
 };
 
+struct Envelope {
+  std::string key;  // hash of subject, shapes, dtypes, split, library, ISA
+  std::map<PoolKey, Pool> pools;
+
+  // Bounds for a deviation of that place: above `hi` is out of rule, below `lo` is healthy, between
+  // is undecided. nullopt: no pool. The family rate is shared among the `judged` deviations. Where
+  // norms were estimated from sketches, the pool holds the sketch's own error too.
+  std::optional<Bounds> bounds(const trace::What& what, Metric metric, int64_t judged,
+                               const Thresholds& thresholds) const;
+};
+
+Bounds bounds_of(const Pool& pool, int64_t judged, const Thresholds& thresholds);
+
+// Neither side's values are needed: nullptr readers, or pieces without values, give the norm by
+// sketches.
 Deviation deviation(const trace::Step& candidate, const Logical& candidate_logical,
                     const trace::TraceReader* candidate_values, const trace::Step& reference,
                     const Logical& reference_logical, const trace::TraceReader* reference_values);
 
 // From the unperturbed run (repeat 0) and the perturbed ones.
-Envelope build_envelope(const trace::TraceReader& base, const std::vector<const trace::TraceReader*>& perturbed,
+Envelope build_envelope(const trace::TraceReader& base,
+                        const std::vector<const trace::TraceReader*>& perturbed,
                         const std::string& key);
 void write_envelope(const Envelope& envelope, const std::filesystem::path& path);
 Envelope read_envelope(const std::filesystem::path& path);
 
-// The noise that stands for the candidate's roundings in a reference run: per site kind, role and phase
-// one rounding of the coarser of the candidate's storage and compute types (FP8 operands: of the FP8
-// type), times sqrt of the number of partial sums that its collectives add there. `key` is its hash.
+// The noise that stands for the candidate's roundings in a reference run: per site kind, role and
+// phase one rounding of the coarser of the candidate's storage and compute types (FP8 operands: of
+// the FP8 type), times sqrt of the number of partial sums that its collectives add there. `key` is
+// its hash.
 struct NoisePlan {
   trace::Perturbation perturbation;
   std::string key;
 };
-NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceReader& reference, uint64_t seed);
+NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceReader& reference,
+                     uint64_t seed);
 
 }  // namespace nanhunt::oracle

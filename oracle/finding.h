@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding: a rule that records break, with evidence. Findings are facts about single places; which
-// of them is first, and whether it originated there, is compare's business.
+// A finding: a rule that records break, with evidence. Findings are facts about single places;
+// which of them is first, and whether it originated there, is compare's business.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ enum class Severity { kProven, kSuspicious };
 // Whose records break the rule.
 enum class Side { kCandidate, kReference };
 
-// What told the right copy from the wrong one.
-enum class Decider { kNone, kRecomputation, kReference, kMajority };
+// What told the right copy from the wrong one (itself: the record needs no other to be wrong, e.g.
+// a NaN).
+enum class Decider { kNone, kItself, kRecomputation, kReference, kMajority };
 
 struct RecordRef {
   int32_t rank = 0;
@@ -35,13 +36,13 @@ struct Finding {
   trace::What what;
   int32_t microbatch = -1;
   std::vector<RecordRef> records;  // those that break it, in the side's trace
-  std::vector<int32_t> ranks;      // sorted; those that break against the decider, else the whole group
+  std::vector<int32_t> ranks;  // sorted; those that break against the decider, else the whole group
   Decider decider = Decider::kNone;
-  std::string group;               // mesh axes of the group when no decider: "tp", "tp dp"
-  double measured = 0;             // in `unit`
+  std::string group;    // mesh axes of the group when no decider: "tp", "tp dp"
+  double measured = 0;  // in `unit`
   double allowed = 0;
-  std::string unit;                // "relative norm", "elements", "ulp", ...
-  std::string evidence;            // one sentence with the numbers
+  std::string unit;      // "relative norm", "elements", "ulp", ...
+  std::string evidence;  // one sentence with the numbers
 
   // False when no copy could be told right: the whole group is named.
   bool which_known() const { return decider != Decider::kNone; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logical assembly: from the pieces that ranks and microbatches recorded to the tensor as TP1 would
-// hold it. At `stats` digest and sketch are summed, at `full` the values. Each distinct region enters
-// once (further copies are compared by rules, not added); partial sums add up over the axes that the
-// placements call partial.
+// hold it. At `stats` digest and sketch are summed, at `full` the values. Each distinct region
+// enters once (further copies are compared by rules, not added); partial sums add up over the axes
+// that the placements call partial.
 #pragma once
 
 #include <string>
@@ -12,22 +12,32 @@
 
 namespace nanhunt::oracle {
 
+// One region of one record.
+struct Piece {
+  int record = 0;  // index into the step
+  int region = 0;  // index into its placement's regions
+};
+
 // All pieces of one logical tensor (samples of all microbatches and replicas together) in one step.
 struct Logical {
   trace::What what;
-  std::vector<int> pieces;          // records chosen, each distinct (region, partial coordinate) once
-  std::vector<int> copies;          // the other records of the same what
-  std::vector<int64_t> shape;       // logical
-  bool complete = false;            // the regions of the pieces tile the shape
-  std::string why_not;              // incomplete or not assemblable: unknown placement, max-reduction, ...
-  bool partial = false;             // sum over ranks or microbatches
-  trace::RegionPrint print;         // of the sum; value_digest meaningless when partial
-  uint64_t count = 0;               // logical elements
-  trace::Statistics statistics;     // of the pieces together (not of the sum when partial)
+  std::vector<Piece> pieces;   // each distinct (region, partial coordinate) once
+  std::vector<Piece> copies;   // the further ones
+  std::vector<int64_t> shape;  // logical
+  bool complete = false;       // the regions of the pieces tile the shape
+  std::string why_not;       // incomplete or not assemblable: unknown placement, max-reduction, ...
+  bool partial = false;      // sum over ranks or microbatches
+  double divisor = 1;        // of that sum
+  trace::RegionPrint print;  // of the sum; value_digest meaningless when partial
+  uint64_t count = 0;        // logical elements
+  trace::Statistics statistics;  // of the pieces together (not of the sum when partial)
 };
 
 // One entry per what of the step, ordered by What.
 std::vector<Logical> assemble(const trace::Step& step, const std::vector<trace::RunFacts>& facts);
+
+// True when every piece was captured with its values.
+bool has_values(const trace::Step& step, const Logical& logical);
 
 // FP64 values in logical row-major order; sums of partial pieces in FP64, by rank then sequence.
 // Only where every piece has values. Bounded pieces: rows [first_row, first_row + rows) of the

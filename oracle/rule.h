@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that need no reference: each looks at one step of one trace. One file per rule under rules/,
-// all of them listed in rules/rule_list.cc; formulas and sources in docs/rules.md.
+// Rules that need no reference: each looks at one step of one trace. One file per rule under
+// rules/, all of them listed in rules/rule_list.cc; formulas and sources in docs/rules.md.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace nanhunt::oracle {
 
 struct RuleInput {
   const trace::Step& step;
-  const trace::Step* previous;            // the step before, nullptr when not captured
-  const trace::TraceReader* reader;       // for values; nullptr for steps made in memory
+  const trace::Step* previous;                // the step before, nullptr when not captured
+  const trace::TraceReader* reader;           // for values; nullptr for steps made in memory
   const std::vector<trace::RunFacts>& facts;  // by rank
   const Thresholds& thresholds;
 };
 
 struct Rule {
-  std::string name;            // "replicas_equal"
+  std::string name;  // "replicas_equal"
   Severity severity;
-  trace::Level level;          // least level of capture that it needs
-  std::string statement;       // one line for show and docs
+  trace::Level level;     // least level of capture that it needs
+  std::string statement;  // one line for show and docs
   std::vector<Finding> (*check)(const RuleInput&);
 };
 

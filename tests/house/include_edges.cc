@@ -16,7 +16,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"cases", {"trace", "hooks", "cases"}},
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
-    {"ablate", {"trace", "compare", "ablate"}},
+    {"ablate", {"trace", "oracle", "compare", "ablate"}},
     {"report", {"trace", "compare", "ablate", "report"}},
     {"cli", {"trace", "oracle", "compare", "ablate", "report", "cli"}},
     {"bench", {"trace", "hooks", "cases", "oracle", "compare", "ablate", "report", "cli", "bench"}},

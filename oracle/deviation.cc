@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracle/envelope.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+// Elements of each side that are in memory at a time.
+constexpr int64_t kChunkElements = int64_t{1} << 22;
+
+double ratio(double difference, double reference) {
+  if (difference == 0) return 0;
+  return reference == 0 ? std::numeric_limits<double>::infinity() : difference / reference;
+}
+
+double reference_norm(const Logical& logical) {
+  return logical.partial ? trace::sketch_norm(logical.print.sketch)
+                         : std::sqrt(logical.print.sum_squares);
+}
+
+std::string obstacle(const Logical& candidate, const Logical& reference) {
+  if (!candidate.complete) return "candidate: " + candidate.why_not;
+  if (!reference.complete) return "reference: " + reference.why_not;
+  if (candidate.shape != reference.shape) return "logical shapes differ";
+  const bool masked = candidate.print.masked() || reference.print.masked();
+  if (masked && (candidate.partial || reference.partial))
+    return "non-finite values in a partial sum";
+  if (candidate.print.mask_digest != reference.print.mask_digest) {
+    return "non-finite values at different places";
+  }
+  return "";
+}
+
+// Rows are the flattened leading dimensions, in chunks; sums in FP64 in index order.
+class ValueComparison {
+ public:
+  ValueComparison(int64_t rows, int64_t row_length) : rows_(rows), row_length_(row_length) {}
+
+  void add(const std::vector<double>& candidate, const std::vector<double>& reference,
+           int64_t first_row) {
+    for (int64_t row = 0; row * row_length_ < static_cast<int64_t>(candidate.size()); ++row) {
+      double squares = 0;
+      for (int64_t i = row * row_length_; i < (row + 1) * row_length_; ++i) {
+        const double a = candidate[static_cast<size_t>(i)], b = reference[static_cast<size_t>(i)];
+        if (!std::isfinite(a) || !std::isfinite(b)) continue;  // masks are equal
+        const double d = a - b;
+        squares += d * d;
+        reference_squares_ += b * b;
+        if (std::abs(d) > largest_) {
+          largest_ = std::abs(d);
+          worst_element_ = first_row * row_length_ + i;
+        }
+      }
+      difference_squares_ += squares;
+      if (squares > largest_row_) {
+        largest_row_ = squares;
+        worst_row_ = first_row + row;
+      }
+    }
+  }
+
+  void write(Deviation& deviation) const {
+    const double norm = std::sqrt(reference_squares_);
+    const double elements = static_cast<double>(std::max<int64_t>(1, rows_ * row_length_));
+    deviation.norm = ratio(std::sqrt(difference_squares_), norm);
+    deviation.row = ratio(std::sqrt(largest_row_), norm / std::sqrt(static_cast<double>(rows_)));
+    deviation.element = ratio(largest_, norm / std::sqrt(elements));
+    deviation.worst_row = worst_row_;
+    deviation.worst_element = worst_element_;
+    deviation.equal = difference_squares_ == 0;
+  }
+
+ private:
+  int64_t rows_, row_length_;
+  double difference_squares_ = 0, reference_squares_ = 0, largest_ = 0, largest_row_ = 0;
+  int64_t worst_row_ = -1, worst_element_ = -1;
+};
+
+void compare_values(const trace::Step& candidate, const Logical& a,
+                    const trace::TraceReader& a_values, const trace::Step& reference,
+                    const Logical& b, const trace::TraceReader& b_values, Deviation& deviation) {
+  const int64_t row_length = a.shape.empty() ? 1 : std::max<int64_t>(1, a.shape.back());
+  const int64_t rows = static_cast<int64_t>(a.count) / row_length;
+  const int64_t chunk = std::max<int64_t>(1, kChunkElements / row_length);
+  ValueComparison comparison(rows, row_length);
+  for (int64_t row = 0; row < rows; row += chunk) {
+    const int64_t count = std::min(chunk, rows - row);
+    comparison.add(logical_values(candidate, a_values, a, row, count),
+                   logical_values(reference, b_values, b, row, count), row);
+  }
+  comparison.write(deviation);
+}
+
+}  // namespace
+
+Deviation deviation(const trace::Step& candidate, const Logical& candidate_logical,
+                    const trace::TraceReader* candidate_values, const trace::Step& reference,
+                    const Logical& reference_logical, const trace::TraceReader* reference_values) {
+  Deviation result;
+  result.why_not = obstacle(candidate_logical, reference_logical);
+  if (!result.why_not.empty()) return result;
+  result.comparable = true;
+  const bool exact = !candidate_logical.partial && !reference_logical.partial;
+  if (exact && candidate_logical.print.value_digest == reference_logical.print.value_digest) {
+    result.equal = true;
+    if (has_values(candidate, candidate_logical)) result.row = result.element = 0;
+    return result;
+  }
+  if (candidate_values != nullptr && reference_values != nullptr &&
+      has_values(candidate, candidate_logical) && has_values(reference, reference_logical)) {
+    compare_values(candidate, candidate_logical, *candidate_values, reference, reference_logical,
+                   *reference_values, result);
+    return result;
+  }
+  const auto difference =
+      trace::subtract(candidate_logical.print.sketch, reference_logical.print.sketch);
+  result.norm = ratio(trace::sketch_norm(difference), reference_norm(reference_logical));
+  return result;
+}
+
+}  // namespace nanhunt::oracle

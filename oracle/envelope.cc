@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "oracle/envelope.h"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/fisher_f.hpp>
+#include <cmath>
+
+namespace nanhunt::oracle {
+namespace {
+
+// Running mean and variance (Welford).
+struct Moments {
+  int64_t n = 0;
+  double mean = 0, m2 = 0, largest = 0;
+
+  void add(double metric) {
+    const double square = metric * metric;
+    ++n;
+    const double delta = square - mean;
+    mean += delta / static_cast<double>(n);
+    m2 += delta * (square - mean);
+    largest = std::max(largest, metric);
+  }
+};
+
+using Pools = std::map<PoolKey, Moments>;
+
+void add_metric(Pools& pools, const trace::What& what, Metric metric, double value) {
+  if (value < 0 || !std::isfinite(value)) return;
+  pools[{trace::site_kind(what.site), what.phase, what.role, what.step, metric}].add(value);
+}
+
+void add_step(Pools& pools, const trace::Step& base, const std::vector<Logical>& base_logical,
+              const trace::TraceReader& base_reader, const trace::TraceReader& perturbed) {
+  const trace::Step step = perturbed.read_step(base.step);
+  std::map<trace::What, const Logical*> reference;
+  for (const auto& logical : base_logical) reference[logical.what] = &logical;
+  for (const auto& logical : assemble(step, perturbed.facts())) {
+    const auto found = reference.find(logical.what);
+    if (found == reference.end()) continue;
+    const auto d = deviation(step, logical, &perturbed, base, *found->second, &base_reader);
+    if (!d.comparable) continue;
+    add_metric(pools, logical.what, Metric::kNorm, d.norm);
+    add_metric(pools, logical.what, Metric::kRow, d.row);
+    add_metric(pools, logical.what, Metric::kElement, d.element);
+  }
+}
+
+double quantile_of_f(double probability, double nu1, double nu2) {
+  return boost::math::quantile(boost::math::fisher_f(nu1, nu2), probability);
+}
+
+// Degrees of freedom of the scaled chi-square with this mean and variance; the lower end of what
+// `samples` draws allow at 95 %, because too many of them make the tail too short.
+double degrees_of_freedom(const Pool& pool) {
+  if (pool.samples < 3 || pool.variance_of_square <= 0) return 1;
+  const double nu = 2 * pool.mean_square * pool.mean_square / pool.variance_of_square;
+  const double free = static_cast<double>(pool.samples - 1);
+  const double low = boost::math::quantile(boost::math::chi_squared(free), 0.05) / free;
+  return std::clamp(nu * low, 1.0, 1e4);
+}
+
+}  // namespace
+
+Bounds bounds_of(const Pool& pool, int64_t judged, const Thresholds& thresholds) {
+  if (pool.mean_square == 0) return {0, 0};
+  const double nu = degrees_of_freedom(pool);
+  const double nu2 = std::max(1.0, nu * static_cast<double>(pool.samples));
+  const double alpha =
+      thresholds["family_rate"] / static_cast<double>(std::max<int64_t>(1, judged));
+  const double scale = thresholds["envelope_model_factor"] * std::sqrt(pool.mean_square);
+  return {scale * std::sqrt(quantile_of_f(thresholds["envelope_lo_probability"], nu, nu2)),
+          scale * std::sqrt(quantile_of_f(1 - alpha, nu, nu2))};
+}
+
+std::optional<Bounds> Envelope::bounds(const trace::What& what, Metric metric, int64_t judged,
+                                       const Thresholds& thresholds) const {
+  const auto found =
+      pools.find({trace::site_kind(what.site), what.phase, what.role, what.step, metric});
+  if (found == pools.end()) return std::nullopt;
+  return bounds_of(found->second, judged, thresholds);
+}
+
+Envelope build_envelope(const trace::TraceReader& base,
+                        const std::vector<const trace::TraceReader*>& perturbed,
+                        const std::string& key) {
+  Pools pools;
+  for (const int64_t number : base.steps()) {
+    const trace::Step step = base.read_step(number);
+    const auto logical = assemble(step, base.facts());
+    for (const auto* run : perturbed) add_step(pools, step, logical, base, *run);
+  }
+  Envelope envelope;
+  envelope.key = key;
+  for (const auto& [place, moments] : pools) {
+    const double variance = moments.n > 1 ? moments.m2 / static_cast<double>(moments.n - 1) : 0;
+    envelope.pools[place] = {moments.n, moments.mean, variance, moments.largest};
+  }
+  return envelope;
+}
+
+}  // namespace nanhunt::oracle

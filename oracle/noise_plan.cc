@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which noise in a reference run stands for what the candidate does differently. Derivation in
+// docs/rules.md, section "Envelopes".
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "oracle/envelope.h"
+#include "oracle/rules/rule_tools.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+using trace::DType;
+using trace::Phase;
+using Place = std::tuple<std::string, Phase, std::string>;  // kind of site, phase, role
+
+struct Facts {
+  double unit_roundoff = 0;
+  std::set<std::string> ops;
+  double partial_sums = 1;  // most terms that a reduction adds at this kind of site and role
+  double relative = 0;      // noise found so far
+};
+
+bool is_fp8(DType dtype) {
+  return dtype == DType::kFloat8E4M3 || dtype == DType::kFloat8E5M2;
+}
+
+bool carries_noise(const trace::Record& record) {
+  const Phase phase = record.what.phase;
+  return (phase == Phase::kForward || phase == Phase::kLoss || phase == Phase::kBackward) &&
+         trace::is_floating(record.storage) && !is_fp8(record.storage) &&
+         record.what.role != "param";
+}
+
+using Places = std::map<Place, Facts>;
+
+// Microbatches and data-parallel ranks give a parameter's gradient as many rounded terms.
+double gradient_terms(const trace::TraceReader& trace) {
+  const Mesh mesh(trace.facts());
+  return mesh.size(trace::MeshAxis::kDp) * mesh.size(trace::MeshAxis::kMicrobatch);
+}
+
+Places places_of(const trace::TraceReader& reader, const trace::Step& step) {
+  Places places;
+  for (const auto& record : step.records) {
+    if (!carries_noise(record)) continue;
+    auto& place = places[{trace::site_kind(record.what.site), record.what.phase, record.what.role}];
+    place.unit_roundoff = std::max(place.unit_roundoff, trace::unit_roundoff(record.storage));
+    place.ops.insert(record.op);
+    if (record.what.phase == Phase::kBackward && record.what.role == "grad") {
+      place.partial_sums = std::max(place.partial_sums, gradient_terms(reader));
+    }
+  }
+  for (const auto& entry : step.collectives) {
+    if (!entry.is_reduction() || entry.reduce != trace::ReduceOp::kSum) continue;
+    for (size_t k = 0; k < entry.outputs.size(); ++k) {
+      const auto* record = result(step, entry, k);
+      if (record == nullptr) continue;
+      for (auto& [place, facts] : places) {
+        if (std::get<0>(place) != trace::site_kind(record->what.site)) continue;
+        facts.partial_sums = std::max(facts.partial_sums, static_cast<double>(entry.group.size()));
+      }
+    }
+  }
+  return places;
+}
+
+// Quantised operands: relative error of a product of two operands with relative rounding errors u1,
+// u2 that are independent is sqrt(u1^2 + u2^2) of its norm. The product itself carries it forward;
+// in backward it reaches the parameter's gradient and the gradient of the site that produced the
+// input.
+void add_fp8(const trace::Step& step, Places& places) {
+  const double forward = std::sqrt(2.0) * trace::unit_roundoff(DType::kFloat8E4M3);
+  const double backward = std::hypot(trace::unit_roundoff(DType::kFloat8E5M2),
+                                     trace::unit_roundoff(DType::kFloat8E4M3));
+  const auto raise = [&](const Place& place, double relative) {
+    const auto found = places.find(place);
+    if (found != places.end()) found->second.relative = std::max(found->second.relative, relative);
+  };
+  for (const auto& record : step.records) {
+    if (!is_fp8(record.storage) || record.what.phase != Phase::kForward) continue;
+    const std::string kind = trace::site_kind(record.what.site);
+    raise({kind, Phase::kForward, "output"}, forward);
+    raise({kind, Phase::kBackward, "grad_input"}, backward);
+    raise({kind + ".weight", Phase::kBackward, "grad"}, backward);
+    raise({kind + ".bias", Phase::kBackward, "grad"}, backward);
+    for (const auto& link : record.links) {
+      const int source = step.find(record.where.rank, link.sequence);
+      if (source < 0) continue;
+      raise({trace::site_kind(record_at(step, source).what.site), Phase::kBackward, "grad_output"},
+            backward);
+    }
+  }
+}
+
+// A site that two different implementations compute rounds at other places inside: three roundings.
+constexpr double kOtherImplementation = 3;
+
+double relative_noise(const Facts& candidate, const Facts& reference) {
+  double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff);
+  relative *= std::sqrt(2 * std::max(candidate.partial_sums, reference.partial_sums));
+  if (candidate.ops != reference.ops) relative *= kOtherImplementation;
+  return std::max({relative, candidate.relative, reference.relative});
+}
+
+std::string key_of(const std::vector<trace::NoiseRule>& noise) {
+  std::string text;
+  for (const auto& rule : noise) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", rule.relative);
+    text += rule.site + "|" + rule.phase + "|" + rule.role + "|" + number + "\n";
+  }
+  char key[20];
+  std::snprintf(key, sizeof key, "%016llx",
+                static_cast<unsigned long long>(XXH64(text.data(), text.size(), 0)));
+  return key;
+}
+
+}  // namespace
+
+NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceReader& reference,
+                     uint64_t seed) {
+  NoisePlan plan;
+  plan.perturbation.seed = seed;
+  plan.perturbation.ulp_parameters = false;
+  const auto candidate_steps = candidate.steps(), reference_steps = reference.steps();
+  if (candidate_steps.empty() || reference_steps.empty()) return plan;
+  const auto candidate_step = candidate.read_step(candidate_steps.front());
+  const auto reference_step = reference.read_step(reference_steps.front());
+  auto theirs = places_of(candidate, candidate_step), ours = places_of(reference, reference_step);
+  add_fp8(candidate_step, theirs);
+  add_fp8(reference_step, ours);
+  for (const auto& [place, facts] : ours) {
+    const auto found = theirs.find(place);
+    const double relative = relative_noise(found == theirs.end() ? facts : found->second, facts);
+    plan.perturbation.noise.push_back({std::get<0>(place), std::get<2>(place),
+                                       std::string(trace::name_of(std::get<1>(place))), relative});
+  }
+  plan.key = key_of(plan.perturbation.noise);
+  return plan;
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// moments_recomputed: Adam's moments after the step from those before it and the clipped gradient.
+//   exp_avg    = b1 exp_avg' + (1 - b1) g       linear: by sketches, bound 4u (b1 ||m'|| + (1-b1)
+//   ||g||) exp_avg_sq = b2 exp_avg_sq' + (1 - b2) g^2  all terms >= 0: by the sum of the elements,
+//   relative 8u
+// (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0.
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "oracle/rules/rule_tools.h"
+#include "oracle/rules/rules.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+using trace::Phase;
+using trace::Record;
+
+// One parameter on one rank.
+struct Update {
+  const Record* gradient = nullptr;
+  const Record* now = nullptr;     // the moment after the step
+  const Record* before = nullptr;  // nullptr: 0
+};
+
+using Place = std::pair<int32_t, std::string>;
+
+std::map<Place, const Record*> records_of(const trace::Step& step, Phase phase,
+                                          const std::string& role) {
+  std::map<Place, const Record*> found;
+  for (const auto& record : step.records) {
+    if (record.what.phase == phase && record.what.role == role) {
+      found[{record.where.rank, record.what.site}] = &record;
+    }
+  }
+  return found;
+}
+
+std::vector<Update> updates(const RuleInput& input, const std::string& role) {
+  const auto gradients = records_of(input.step, Phase::kClipped, "grad");
+  const bool follows = input.previous != nullptr && input.previous->step + 1 == input.step.step;
+  const auto before = follows ? records_of(*input.previous, Phase::kUpdate, role)
+                              : std::map<Place, const Record*>{};
+  std::vector<Update> result;
+  for (const auto& [place, now] : records_of(input.step, Phase::kUpdate, role)) {
+    const auto gradient = gradients.find(place);
+    const auto old = before.find(place);
+    const bool first = attribute(*now, "step").value_or(0) == 1;
+    if (gradient == gradients.end() || (old == before.end() && !first)) continue;
+    result.push_back({gradient->second, now, first ? nullptr : old->second});
+  }
+  return result;
+}
+
+bool masked(const Record* record) {
+  return record != nullptr && record->statistics.non_finite() > 0;
+}
+
+void add_sketch(trace::Sketch& sum, const Record& record, double factor) {
+  for (const auto& region : record.regions) {
+    for (size_t b = 0; b < sum.size(); ++b) sum[b] += factor * region.sketch[b];
+  }
+}
+
+double norm_of(const Record* record) {
+  return record == nullptr ? 0 : std::sqrt(record->statistics.sum_squares);
+}
+
+double tiny(const Record& record) {
+  return static_cast<double>(record.statistics.count) * trace::min_subnormal(record.storage);
+}
+
+Finding finding_of(const Record& record, double measured, double allowed,
+                   const std::string& formula) {
+  Finding finding = finding_about(record, "moments_recomputed", Severity::kProven);
+  finding.decider = Decider::kRecomputation;
+  finding.measured = measured;
+  finding.allowed = allowed;
+  finding.unit = record.what.role == "exp_avg" ? "norm" : "sum of elements";
+  finding.evidence = "rank " + std::to_string(record.where.rank) + ": is not " + formula;
+  return finding;
+}
+
+void check_first_moment(const RuleInput& input, const Update& update,
+                        std::vector<Finding>& findings) {
+  const auto beta = attribute(*update.now, "beta1");
+  if (!beta || masked(update.now) || masked(update.before) || masked(update.gradient)) return;
+  trace::Sketch difference{};
+  add_sketch(difference, *update.now, 1);
+  if (update.before != nullptr) add_sketch(difference, *update.before, -*beta);
+  add_sketch(difference, *update.gradient, *beta - 1);
+  const double u = trace::unit_roundoff(update.now->compute);
+  const double scale = *beta * norm_of(update.before) + (1 - *beta) * norm_of(update.gradient);
+  const double allowed = input.thresholds["sketch_widening"] * 4 * u * scale + tiny(*update.now);
+  const double measured = trace::sketch_norm(difference);
+  if (measured > allowed) {
+    findings.push_back(
+        finding_of(*update.now, measured, allowed, "beta1 exp_avg + (1 - beta1) grad"));
+  }
+}
+
+void check_second_moment(const Update& update, std::vector<Finding>& findings) {
+  const auto beta = attribute(*update.now, "beta2");
+  if (!beta || masked(update.now) || masked(update.before) || masked(update.gradient)) return;
+  const double before = update.before == nullptr ? 0 : update.before->statistics.sum;
+  const double expected = *beta * before + (1 - *beta) * update.gradient->statistics.sum_squares;
+  const double allowed =
+      8 * trace::unit_roundoff(update.now->compute) * expected + tiny(*update.now);
+  const double off = std::abs(update.now->statistics.sum - expected);
+  if (off > allowed) {
+    findings.push_back(
+        finding_of(*update.now, off, allowed, "beta2 exp_avg_sq + (1 - beta2) grad^2"));
+  }
+}
+
+std::vector<Finding> check(const RuleInput& input) {
+  std::vector<Finding> findings;
+  for (const Update& update : updates(input, "exp_avg"))
+    check_first_moment(input, update, findings);
+  for (const Update& update : updates(input, "exp_avg_sq")) check_second_moment(update, findings);
+  return findings;
+}
+
+}  // namespace
+
+Rule moments_recomputed() {
+  return {"moments_recomputed", Severity::kProven, trace::Level::kStats,
+          "Adam's moments follow from those before and the clipped gradient", check};
+}
+
+}  // namespace nanhunt::oracle

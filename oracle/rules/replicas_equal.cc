@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// replicas_equal: what placements call copies (replicated or tied along a mesh axis) is equal to
+// the bit. With a majority of at least 3 copies the others are named, else the whole group.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "oracle/rules/rule_tools.h"
+#include "oracle/rules/rules.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+using trace::MeshAxis;
+using trace::PlacementKind;
+
+// Records that must be equal share: what, microbatch, place in the logical tensor, and their
+// position on every axis along which they are not copies.
+struct GroupKey {
+  trace::What what;
+  int32_t microbatch;
+  std::vector<std::vector<int64_t>> starts;
+  std::vector<int32_t> coordinates;
+
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+bool copies_along(const trace::Placement& placement, MeshAxis axis) {
+  const auto kind = trace::on_axis(placement, axis).kind;
+  return kind == PlacementKind::kReplicated || kind == PlacementKind::kTied;
+}
+
+GroupKey key_of(const trace::Record& record, const Mesh& mesh) {
+  GroupKey key{record.what, record.where.microbatch, {}, {}};
+  for (const auto& region : record.placement->regions) key.starts.push_back(region.logical_start);
+  for (int i = 0; i < trace::kMeshAxes; ++i) {
+    const auto axis = static_cast<MeshAxis>(i);
+    if (axis == MeshAxis::kMicrobatch) continue;
+    key.coordinates.push_back(
+        copies_along(*record.placement, axis) ? -1 : mesh.coordinate(record.where.rank, axis));
+  }
+  return key;
+}
+
+// The axes along which the members of a group really differ.
+std::vector<MeshAxis> axes_between(const std::vector<const trace::Record*>& copies,
+                                   const Mesh& mesh) {
+  std::vector<MeshAxis> axes;
+  for (int i = 0; i < trace::kMeshAxes; ++i) {
+    const auto axis = static_cast<MeshAxis>(i);
+    if (axis == MeshAxis::kMicrobatch) continue;
+    const int32_t first = mesh.coordinate(copies.front()->where.rank, axis);
+    if (std::ranges::any_of(copies, [&](const trace::Record* copy) {
+          return mesh.coordinate(copy->where.rank, axis) != first;
+        })) {
+      axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+Finding finding_of(const std::vector<const trace::Record*>& copies, const Mesh& mesh) {
+  std::map<uint64_t, std::vector<const trace::Record*>> classes;
+  for (const auto* copy : copies) classes[copy->raw_digest].push_back(copy);
+  const auto largest =
+      std::ranges::max_element(classes, {}, [](const auto& entry) { return entry.second.size(); });
+  const bool majority = copies.size() >= 3 && 2 * largest->second.size() > copies.size();
+  Finding finding = finding_about(*copies.front(), "replicas_equal", Severity::kProven);
+  finding.records.clear();
+  finding.ranks.clear();
+  for (const auto* copy : copies) {
+    if (!majority || copy->raw_digest != largest->first) add_record(finding, *copy);
+  }
+  finding.decider = majority ? Decider::kMajority : Decider::kNone;
+  finding.group = names_of(axes_between(copies, mesh));
+  finding.measured = static_cast<double>(classes.size());
+  finding.allowed = 1;
+  finding.unit = "distinct copies";
+  finding.evidence = std::to_string(copies.size()) + " copies over " + finding.group + " have " +
+                     std::to_string(classes.size()) + " different contents";
+  return finding;
+}
+
+std::vector<Finding> check(const RuleInput& input) {
+  const Mesh mesh(input.facts);
+  std::map<GroupKey, std::vector<const trace::Record*>> groups;
+  for (const auto& record : input.step.records) {
+    if (!record.placement || trace::is_unknown(*record.placement)) continue;
+    groups[key_of(record, mesh)].push_back(&record);
+  }
+  std::vector<Finding> findings;
+  for (const auto& [key, copies] : groups) {
+    const bool equal = std::ranges::all_of(copies, [&](const trace::Record* copy) {
+      return copy->raw_digest == copies.front()->raw_digest;
+    });
+    if (!equal) findings.push_back(finding_of(copies, mesh));
+  }
+  return findings;
+}
+
+}  // namespace
+
+Rule replicas_equal() {
+  return {"replicas_equal", Severity::kProven, trace::Level::kStats,
+          "copies in a group are equal to the bit", check};
+}
+
+}  // namespace nanhunt::oracle
