@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/child.h"
+
+#include <sys/wait.h>
+
+#include <utility>  // Asio 1.18 uses std::exchange without it
+
+#include <boost/asio.hpp>
+#include <boost/process.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <future>
+#include <set>
+#include <thread>
+
+namespace nanhunt::ablate {
+namespace {
+
+namespace bp = boost::process;
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kGrace = std::chrono::seconds(3);
+
+// One child from start to end; lives on the event loop's thread, kept alive by its handlers.
+struct Running : std::enable_shared_from_this<Running> {
+  Running(asio::io_context& context, const ChildSpec& its_spec, std::set<pid_t>& running_groups)
+      : spec(its_spec), timer(context), groups(running_groups) {}
+
+  ChildSpec spec;
+  asio::steady_timer timer;
+  std::set<pid_t>& groups;  // of all running children
+  bp::child child;
+  bp::group group;
+  Clock::time_point started;
+  bool timed_out = false;
+  bool ended = false;
+  std::promise<ChildOutcome> outcome;
+
+  void start(asio::io_context& context);
+  void finish(int wait_status);
+  void watch();
+  void terminate();
+};
+
+void Running::start(asio::io_context& context) {
+  started = Clock::now();
+  try {
+    const std::string& name = spec.words.front();
+    const auto program = name.find('/') == std::string::npos ? bp::search_path(name)
+                                                             : boost::filesystem::path(name);
+    if (program.empty()) throw std::runtime_error("'" + name + "' is not in PATH");
+    bp::environment environment = boost::this_process::environment();
+    for (const auto& [key, value] : spec.environment) environment[key] = value;
+    const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
+    const auto self = shared_from_this();
+    child = bp::child(bp::exe = program, bp::args = arguments, environment, group,
+                      bp::std_in < bp::null, bp::std_out > spec.output.string(),
+                      bp::std_err > spec.errors.string(), context,
+                      bp::on_exit = [self](int, const std::error_code&) {
+                        self->finish(self->child.native_exit_code());
+                      });
+    groups.insert(child.id());
+    watch();
+  } catch (const std::exception& error) {
+    ChildOutcome failed;
+    failed.detail = error.what();
+    outcome.set_value(failed);
+  }
+}
+
+void Running::finish(int wait_status) {
+  if (ended) return;
+  ended = true;
+  timer.cancel();
+  // Ranks that outlived the launcher end with it.
+  ::kill(-child.id(), SIGKILL);
+  groups.erase(child.id());
+  ChildOutcome result;
+  result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  result.end = timed_out                   ? ChildEnd::kTimedOut
+               : WIFSIGNALED(wait_status) ? ChildEnd::kSignalled
+                                          : ChildEnd::kExited;
+  result.status = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  outcome.set_value(result);
+}
+
+void Running::watch() {
+  timer.expires_after(std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(spec.timeout_s)));
+  timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && !self->ended) self->terminate();
+  });
+}
+
+void Running::terminate() {
+  timed_out = true;
+  ::kill(-child.id(), SIGTERM);
+  timer.expires_after(kGrace);
+  timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && !self->ended) ::kill(-self->child.id(), SIGKILL);
+  });
+}
+
+}  // namespace
+
+struct ChildRunner::Impl {
+  asio::io_context context;
+  asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
+  asio::signal_set signals{context, SIGINT, SIGTERM};
+  std::set<pid_t> groups;
+  std::thread thread;
+
+  void end_with(int signal) {
+    for (const pid_t group : groups) ::kill(-group, SIGKILL);
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+};
+
+ChildRunner::ChildRunner() : impl_(std::make_unique<Impl>()) {
+  impl_->signals.async_wait([impl = impl_.get()](const boost::system::error_code& error, int number) {
+    if (!error) impl->end_with(number);
+  });
+  impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
+}
+
+ChildRunner::~ChildRunner() {
+  asio::post(impl_->context, [impl = impl_.get()] { impl->signals.cancel(); });
+  impl_->work.reset();
+  impl_->thread.join();
+}
+
+ChildOutcome ChildRunner::run(const ChildSpec& spec) {
+  const auto running = std::make_shared<Running>(impl_->context, spec, impl_->groups);
+  std::future<ChildOutcome> outcome = running->outcome.get_future();
+  asio::post(impl_->context, [running, impl = impl_.get()] { running->start(impl->context); });
+  return outcome.get();
+}
+
+std::string describe(const ChildOutcome& outcome) {
+  switch (outcome.end) {
+    case ChildEnd::kExited: return "exit status " + std::to_string(outcome.status);
+    case ChildEnd::kSignalled: {
+      const char* name = ::sigabbrev_np(outcome.status);
+      return "killed by " + (name ? std::string("SIG") + name : std::to_string(outcome.status));
+    }
+    case ChildEnd::kTimedOut:
+      return "no end within its time limit (ended after " +
+             std::to_string(static_cast<int64_t>(outcome.seconds)) + " s)";
+    case ChildEnd::kNotStarted: return "cannot start: " + outcome.detail;
+  }
+  return "";
+}
+
+std::string tail_of(const std::filesystem::path& file, size_t lines) {
+  std::ifstream stream(file);
+  std::deque<std::string> last;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.empty()) continue;
+    last.push_back(line);
+    if (last.size() > lines) last.pop_front();
+  }
+  std::string text;
+  for (const std::string& line : last) text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+}  // namespace nanhunt::ablate

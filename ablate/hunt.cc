@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/hunt.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ablate/effective.h"
+#include "ablate/parallel.h"
+#include "trace/error.h"
+
+namespace nanhunt::ablate {
+namespace {
+
+struct Pair {
+  Run candidate, reference;
+};
+
+// A run without a readable trace ends the hunt; one that merely ended badly is judged as far as it got.
+void check_run(const Runner& runner, const std::string& side, const Run& run) {
+  if (run.ended_well()) return;
+  try {
+    const trace::TraceReader readable(run.trace);
+  } catch (const trace::Error&) {
+    const bool refused = run.outcome.end == ChildEnd::kNotStarted ||
+                         (run.outcome.end == ChildEnd::kExited && run.outcome.status == 2);
+    throw trace::Error(refused ? trace::ErrorKind::kUsage : trace::ErrorKind::kUnreadable,
+                       side + " left no trace: " + run.complaint());
+  }
+  runner.say({side + ": " + run.complaint() + "; what it sealed is judged"});
+}
+
+Pair run_pair(Bench& bench, const Scope& scope, int jobs) {
+  const Case& the_case = bench.the_case();
+  Pair pair;
+  for_each_parallel(2, jobs, [&](size_t i) {
+    const bool failing = i == 0;
+    (failing ? pair.candidate : pair.reference) = bench.runner().run(
+        bench.request(failing ? "failing side" : "reference",
+                      failing ? the_case.failing : the_case.reference, scope));
+  });
+  check_run(bench.runner(), "failing side", pair.candidate);
+  check_run(bench.runner(), "reference", pair.reference);
+  return pair;
+}
+
+// A subject that ignores a toggle makes every statement about that toggle void.
+std::string ignored_toggles(const Case& the_case, const Pair& pair) {
+  for (const bool failing : {true, false}) {
+    const Run& run = failing ? pair.candidate : pair.reference;
+    if (!run.ended_well()) continue;  // records may be missing
+    const auto differences =
+        check_effective(the_case.subject, failing ? the_case.failing : the_case.reference,
+                        trace::TraceReader(run.trace));
+    if (differences.empty()) continue;
+    return std::string(failing ? "failing side: " : "reference: ") + describe(differences.front());
+  }
+  return "";
+}
+
+compare::Cause no_ablation(const std::string& statement) {
+  compare::Cause cause;
+  cause.statement = statement;
+  return cause;
+}
+
+void look_again_in_full(Bench& bench, const HuntOptions& options, Hunt& result) {
+  if (bench.the_case().level != CaseLevel::kAuto || result.verdict.origins.empty()) return;
+  const bool reference = result.verdict.blame() == compare::Blame::kReference;
+  const trace::TraceReader accused(reference ? result.reference.trace : result.candidate.trace);
+  result.scope.full_sites = compare::zoom_sites(accused, result.verdict);
+  if (result.scope.full_sites.empty()) return;
+  bench.runner().say({"found: " +
+                      trace::describe(result.verdict.origins.front().finding.what) +
+                      "; looking again with values"});
+  const Pair pair = run_pair(bench, result.scope, options.jobs);
+  result.candidate = pair.candidate;
+  result.reference = pair.reference;
+  result.verdict = bench.judge(pair.candidate, pair.reference, result.scope);
+}
+
+void ablate_failure(Bench& bench, const HuntOptions& options, Hunt& result) {
+  if (result.verdict.origins.empty()) return;
+  if (result.verdict.blame() == compare::Blame::kReference) {
+    result.verdict.cause = no_ablation(
+        "the reference breaks its own rules and the candidate does not: nothing of the candidate to "
+        "switch off");
+    return;
+  }
+  // Later steps cannot change which toggle makes this step fail.
+  Scope scope = result.scope;
+  scope.steps = std::min(scope.steps, result.verdict.origins.front().finding.what.step + 1);
+  const Run reference = bench.runner().run(
+      bench.request("reference", bench.the_case().reference, scope));
+  check_run(bench.runner(), "reference", reference);
+  const int32_t ranks = trace::TraceReader(result.candidate.trace).world_size();
+  Explanation explanation =
+      explain({bench, result.verdict, reference, scope, ranks}, options.jobs);
+  result.verdict.cause = std::move(explanation.cause);
+  result.trials = std::move(explanation.trials);
+}
+
+std::string next_command(const Hunt& result) {
+  if (result.verdict.origins.empty()) return "";
+  const bool reference = result.verdict.blame() == compare::Blame::kReference;
+  return "nanhunt show " + (reference ? result.reference : result.candidate).trace.string() + " " +
+         result.verdict.origins.front().finding.what.site + " --values";
+}
+
+void write_verdict(const std::filesystem::path& file, const compare::Verdict& verdict) {
+  const auto partial = file.string() + ".part";
+  std::ofstream stream(partial);
+  stream << compare::to_json(verdict).dump(2) << "\n" << std::flush;
+  if (!stream) throw trace::Error(trace::ErrorKind::kInternal, partial + ": cannot be written");
+  stream.close();
+  std::filesystem::rename(partial, file);
+}
+
+}  // namespace
+
+Hunt hunt(Bench& bench, const HuntOptions& options) {
+  const Case& the_case = bench.the_case();
+  Hunt result;
+  result.scope.steps = the_case.steps;
+  result.scope.level =
+      the_case.level == CaseLevel::kFull ? trace::Level::kFull : trace::Level::kStats;
+  const Pair pair = run_pair(bench, result.scope, options.jobs);
+  result.candidate = pair.candidate;
+  result.reference = pair.reference;
+  const std::string ignored = ignored_toggles(the_case, pair);
+  if (!ignored.empty()) {
+    result.verdict.kind = compare::VerdictKind::kUnresolved;
+    result.verdict.reason = ignored;
+  } else {
+    bench.runner().say({"both sides ran; calibrating and comparing"});
+    result.verdict = bench.judge(result.candidate, result.reference, result.scope);
+    look_again_in_full(bench, options, result);
+    if (options.ablate) ablate_failure(bench, options, result);
+  }
+  result.verdict.candidate = result.candidate.trace.string();
+  result.verdict.reference = result.reference.trace.string();
+  if (result.verdict.next_command.empty() || !result.verdict.origins.empty()) {
+    result.verdict.next_command = next_command(result);
+  }
+  write_verdict(bench.runner().work() / "verdict.json", result.verdict);
+  return result;
+}
+
+std::vector<std::string> price(const Case& the_case, const BenchOptions& options,
+                               double seconds_per_run, int jobs) {
+  const size_t toggles =
+      differing_toggles(the_case.subject, the_case.failing, the_case.reference).size();
+  const int trials = most_trials(toggles);
+  const bool twice = the_case.level == CaseLevel::kAuto;
+  std::vector<std::string> lines;
+  lines.push_back("price: 2 runs and a calibration of " + std::to_string(options.repeats) +
+                  " repeats" + (twice ? "; on a finding the same again with values" : "") +
+                  "; to explain it at most " + std::to_string(trials) + " trials (" +
+                  std::to_string(toggles) + " toggles differ)");
+  if (seconds_per_run > 0) {
+    char text[96];
+    const int runs = (twice ? 6 : 3) + trials + 1;
+    std::snprintf(text, sizeof text, "price: at most about %.0f s at %.1f s a run, %d at a time",
+                  runs * seconds_per_run / jobs, seconds_per_run, jobs);
+    lines.push_back(text);
+  }
+  return lines;
+}
+
+}  // namespace nanhunt::ablate

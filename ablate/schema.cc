@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/schema.h"
+
+namespace nanhunt::ablate {
+
+const std::vector<Leaf>& subject_schema() {
+  static const std::vector<Leaf> schema = {
+      {"command"},
+      {"failure"},
+      {"timeout_s"},
+      {"toggle.*.values"},
+      {"toggle.*.reference"},
+      {"toggle.*.arg"},
+      {"toggle.*.effective"},
+      {"toggle.*.effective_values"},
+      {"toggle.*.moves"},
+      {"toggle.*.needs", true},
+      {"param.*.default"},
+      {"param.*.arg"},
+  };
+  return schema;
+}
+
+const std::vector<Leaf>& case_schema() {
+  static const std::vector<Leaf> schema = {
+      {"subject"},
+      {"level"},
+      {"steps"},
+      {"timeout_s"},
+      {"set.*"},
+      {"reference.*"},
+      {"thresholds.*"},
+      {"fault.*"},
+      {"expect.verdict"},
+      {"expect.site"},
+      {"expect.phase"},
+      {"expect.role"},
+      {"expect.ranks"},
+      {"expect.signature"},
+      {"expect.cause"},
+      {"expect.blame"},
+  };
+  return schema;
+}
+
+}  // namespace nanhunt::ablate

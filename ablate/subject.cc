@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/subject.h"
+
+#include <algorithm>
+#include <boost/program_options/parsers.hpp>
+
+#include "ablate/nearest.h"
+#include "ablate/options_file.h"
+#include "ablate/schema.h"
+#include "trace/error.h"
+
+namespace nanhunt::ablate {
+namespace {
+
+bool holds(const std::vector<std::string>& list, const std::string& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string trimmed(const std::string& text) { return joined(split_words(text)); }
+
+std::vector<std::string> split_at(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t start = 0;
+  for (size_t at = 0; (at = text.find(separator, start)) != std::string::npos; start = at + 1) {
+    parts.push_back(trimmed(text.substr(start, at - start)));
+  }
+  parts.push_back(trimmed(text.substr(start)));
+  return parts;
+}
+
+// "on: parallel.tp = 2 4 | parallel.dp = 2"
+Need need_of(const OptionsFile& file, const OptionsEntry& entry) {
+  const size_t colon = entry.value.find(':');
+  if (colon == std::string::npos) {
+    refuse(file.path, entry.line, "needs are written `VALUE: TOGGLE = VALUE ...`");
+  }
+  Need need;
+  need.value = trimmed(entry.value.substr(0, colon));
+  for (const std::string& part : split_at(entry.value.substr(colon + 1), '|')) {
+    const auto sides = split_at(part, '=');
+    if (sides.size() != 2 || sides[0].empty() || sides[1].empty()) {
+      refuse(file.path, entry.line, "needs are written `VALUE: TOGGLE = VALUE ...`");
+    }
+    need.alternatives.push_back({sides[0], split_words(sides[1])});
+  }
+  return need;
+}
+
+// "--tp={value}" or "env = NAME={value}"
+void set_argument(const OptionsFile& file, const OptionsEntry& entry, Toggle& toggle) {
+  if (entry.value.find("{value}") == std::string::npos) {
+    refuse(file.path, entry.line, "arg has no {value}");
+  }
+  const auto sides = split_at(entry.value, '=');
+  if (sides.front() != "env") {
+    toggle.argument = entry.value;
+    return;
+  }
+  if (sides.size() < 3 || sides[1].empty()) {
+    refuse(file.path, entry.line, "an environment arg is written `env = NAME={value}`");
+  }
+  const size_t name = entry.value.find(sides[1], entry.value.find('=') + 1);
+  toggle.environment = sides[1];
+  toggle.environment_value = entry.value.substr(entry.value.find('=', name) + 1);
+}
+
+// "on=fp8_e4m3 off=bf16|fp32|none"
+void set_effective_values(const OptionsFile& file, const OptionsEntry& entry, Toggle& toggle) {
+  for (const std::string& word : split_words(entry.value)) {
+    const auto sides = split_at(word, '=');
+    if (sides.size() != 2) {
+      refuse(file.path, entry.line, "effective_values are written `VALUE=RESULT|RESULT ...`");
+    }
+    toggle.effective_values[sides[0]] = split_at(sides[1], '|');
+  }
+}
+
+template <typename Item>
+Item& find_or_add(std::vector<Item>& items, const std::string& name) {
+  for (Item& item : items) {
+    if (item.name == name) return item;
+  }
+  items.push_back({});
+  items.back().name = name;
+  return items.back();
+}
+
+void set_toggle_leaf(const OptionsFile& file, const OptionsEntry& entry, Toggle& toggle) {
+  const std::string leaf = entry.pattern.substr(entry.pattern.rfind('.') + 1);
+  if (leaf == "values") toggle.values = split_words(entry.value);
+  if (leaf == "reference") toggle.reference = entry.value;
+  if (leaf == "arg") set_argument(file, entry, toggle);
+  if (leaf == "effective") toggle.effective = trimmed(entry.value);
+  if (leaf == "effective_values") set_effective_values(file, entry, toggle);
+  if (leaf == "moves") toggle.moves = split_words(entry.value);
+  if (leaf == "needs") toggle.needs.push_back(need_of(file, entry));
+}
+
+[[noreturn]] void refuse_toggle(const Subject& subject, const Toggle& toggle,
+                                const std::string& what) {
+  throw trace::Error(trace::ErrorKind::kUsage,
+                     subject.path.string() + ": [toggle." + toggle.name + "] " + what);
+}
+
+void check_toggle(const Subject& subject, const Toggle& toggle) {
+  const auto known = [&](const std::string& name) {
+    if (!subject.find_toggle(name)) {
+      refuse_toggle(subject, toggle, "names the unknown toggle '" + name + "'" +
+                                         did_you_mean(name, subject.names()));
+    }
+  };
+  if (toggle.values.size() < 2) refuse_toggle(subject, toggle, "has fewer than two values");
+  if (!holds(toggle.values, toggle.reference)) {
+    refuse_toggle(subject, toggle, "reference '" + toggle.reference + "' is none of its values (" +
+                                       joined(toggle.values) + ")");
+  }
+  if (toggle.argument.empty() && toggle.environment.empty()) {
+    refuse_toggle(subject, toggle, "has no arg");
+  }
+  for (const std::string& name : toggle.moves) known(name);
+  for (const Need& need : toggle.needs) {
+    for (const auto& [name, values] : need.alternatives) known(name);
+  }
+}
+
+Subject from_file(const OptionsFile& file) {
+  Subject subject;
+  subject.path = file.path;
+  for (const OptionsEntry& entry : file.entries) {
+    if (entry.pattern == "command") {
+      subject.command = boost::program_options::split_unix(entry.value);
+    } else if (entry.pattern == "failure") {
+      if (entry.value != "verdict") {
+        refuse(file.path, entry.line, "failure is '" + entry.value + "'; it may be: verdict");
+      }
+    } else if (entry.pattern == "timeout_s") {
+      subject.timeout_s = number_of(file, entry);
+      if (!(subject.timeout_s > 0)) refuse(file.path, entry.line, "timeout_s is not positive");
+    } else if (entry.pattern.starts_with("toggle.")) {
+      set_toggle_leaf(file, entry, find_or_add(subject.toggles, entry.name));
+    } else {
+      Parameter& parameter = find_or_add(subject.parameters, entry.name);
+      (entry.pattern.ends_with(".default") ? parameter.default_value : parameter.argument) =
+          entry.value;
+    }
+  }
+  if (subject.command.empty()) {
+    throw trace::Error(trace::ErrorKind::kUsage, file.path.string() + ": no command");
+  }
+  for (const Toggle& toggle : subject.toggles) check_toggle(subject, toggle);
+  return subject;
+}
+
+}  // namespace
+
+const Toggle* Subject::find_toggle(const std::string& name) const {
+  for (const Toggle& toggle : toggles) {
+    if (toggle.name == name) return &toggle;
+  }
+  return nullptr;
+}
+
+const Parameter* Subject::find_parameter(const std::string& name) const {
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Subject::names() const {
+  std::vector<std::string> list;
+  for (const Toggle& toggle : toggles) list.push_back(toggle.name);
+  for (const Parameter& parameter : parameters) list.push_back(parameter.name);
+  return list;
+}
+
+Subject read_subject(const std::filesystem::path& path) {
+  return from_file(read_options_file(path, subject_schema()));
+}
+
+Subject parse_subject(const std::string& text, const std::filesystem::path& name) {
+  return from_file(parse_options_text(text, name, subject_schema()));
+}
+
+}  // namespace nanhunt::ablate
