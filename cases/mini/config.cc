@@ -100,10 +100,11 @@ std::string bare_name(std::string token) {
   return token.substr(0, token.find('='));
 }
 
-std::string nearest_option(const std::string& token, const options::options_description& all) {
+[[noreturn]] void refuse_option(const std::string& token, const options::options_description& all) {
   std::vector<std::string> known;
   for (const auto& option : all.options()) known.push_back(option->long_name());
-  return nearest_name(bare_name(token), known);
+  const std::string name = bare_name(token);
+  refuse("no option '--" + name + "'; the nearest is '--" + nearest_name(name, known) + "'");
 }
 
 void read(const std::vector<std::string>& arguments, const options::options_description& all) {
@@ -117,8 +118,7 @@ void read(const std::vector<std::string>& arguments, const options::options_desc
         values);
     options::notify(values);
   } catch (const options::unknown_option& error) {
-    refuse("no option '" + error.get_option_name() + "'; the nearest is '--" +
-           nearest_option(error.get_option_name(), all) + "'");
+    refuse_option(error.get_option_name(), all);
   } catch (const options::error& error) {
     refuse(error.what());
   }
