@@ -288,7 +288,7 @@ std::vector<at::Tensor> RankTaps::complete(const CollectiveCall& call,
           impl_->take(points[i], tensors[i], links.empty() ? nullptr : &links, context);
       if (sequence >= 0) outputs.push_back(sequence);
     }
-    impl_->recorder.complete_collective(call.log_index, std::move(outputs));
+    if (call.waited) impl_->recorder.complete_collective(call.log_index, std::move(outputs));
   });
   return tensors;
 }

@@ -36,6 +36,7 @@ struct TapPoint {
 struct CollectiveCall {
   int64_t log_index = -1;
   std::vector<int64_t> inputs;
+  bool waited = true;  // false: complete() records the results, the log says that nobody waited
 };
 
 class RankTaps {

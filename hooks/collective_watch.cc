@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/collective_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nanhunt::hooks {
+namespace {
+
+bool touches(const CollectiveWatch::Issued& issued, const at::Tensor& tensor) {
+  return std::any_of(issued.results.begin(), issued.results.end(),
+                     [&](const at::Tensor& result) { return result.is_alias_of(tensor); });
+}
+
+bool has_ended(const CollectiveWatch::Issued& issued) {
+  return !issued.completed || issued.completed();
+}
+
+}  // namespace
+
+CollectiveWatch::CollectiveWatch(RankTaps& taps, NamePoint name)
+    : taps_(taps), name_(std::move(name)) {}
+
+CollectiveWatch::Issued CollectiveWatch::issue(const C10dCall& call) {
+  for (const at::Tensor& operand : call.operands) before_use(operand, false);
+  std::vector<TapPoint> points;
+  Issued issued;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    points.push_back(name_(call, trace::Phase::kPreCollective, call.operands[i], i));
+  }
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    issued.points.push_back(name_(call, trace::Phase::kPostCollective, call.results[i], i));
+  }
+  issued.results = call.results;
+  issued.segments = call.result_segments;
+  issued.call = taps_.issue(call.collective, points, call.operands, call.operand_segments);
+  return issued;
+}
+
+void CollectiveWatch::pending(Issued issued) {
+  std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(issued));
+}
+
+void CollectiveWatch::before_use(const at::Tensor& tensor, bool overwritten) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  std::vector<Issued> used;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto issued = pending_.begin(); issued != pending_.end();) {
+      // A backend may fill its results while it is waited for: writing is no sign of a use then.
+      if (touches(*issued, tensor) && !(overwritten && !has_ended(*issued))) {
+        used.push_back(std::move(*issued));
+        issued = pending_.erase(issued);
+      } else {
+        ++issued;
+      }
+    }
+  }
+  for (const Issued& issued : used) record(issued);
+}
+
+void CollectiveWatch::finish() {
+  std::vector<Issued> left;
+  {
+    std::lock_guard lock(mutex_);
+    left.swap(pending_);
+  }
+  for (const Issued& issued : left) record(issued);
+}
+
+bool CollectiveWatch::idle() const {
+  std::lock_guard lock(mutex_);
+  return pending_.empty();
+}
+
+void CollectiveWatch::record(const Issued& issued) {
+  CollectiveCall call = issued.call;
+  call.waited = has_ended(issued);
+  taps_.complete(call, issued.points, issued.results, issued.segments);
+}
+
+}  // namespace nanhunt::hooks
