@@ -23,6 +23,8 @@ namespace {
 
 constexpr int kWide = 8;     // 64-bit lanes of a vector
 constexpr int kNarrow = 16;  // 32-bit lanes
+constexpr int kXorOfThree = 0x96;
+constexpr int kXorOfAnd = 0x78;  // a ^ (b & c)
 
 // Loaders give FP32 bits of 16 elements; lanes outside the mask give 0.
 struct Fp32 {
@@ -100,8 +102,12 @@ NANHUNT_AVX512_INLINE void store_sums(const Sums& sums, Accumulator& to) {
 }
 
 struct BlockVectors {
-  __m512i key, high, signs;
+  __m512i key, signs;
   double* sketch;  // bucket of lane 0, before reduction modulo 64
+};
+
+struct NarrowKey {  // the halves of the block's key, in each 32-bit lane
+  __m512i low, high;
 };
 
 NANHUNT_AVX512_INLINE void prefetch_block(uintptr_t data, int bytes) {
@@ -113,7 +119,6 @@ NANHUNT_AVX512_INLINE void prefetch_block(uintptr_t data, int bytes) {
 NANHUNT_AVX512_INLINE BlockVectors block_vectors(uint64_t block, Accumulator& sums) {
   const BlockHash hash = hash_block(block);
   return {_mm512_set1_epi64(static_cast<int64_t>(hash.key)),
-          _mm512_set1_epi64(static_cast<int64_t>(hash.key >> 32)),
           _mm512_set1_epi64(static_cast<int64_t>(hash.signs)),
           sums.sketch[block % Accumulator::kSets].data() + hash.rotation};
 }
@@ -123,10 +128,9 @@ NANHUNT_AVX512_INLINE void add_values(__m512d value, int lane, const BlockVector
                                       Sums& sums) {
   const int i = lane / kWide % 2;
   sums.sum[i] = _mm512_add_pd(sums.sum[i], value);
-  sums.sum_squares[i] = _mm512_add_pd(sums.sum_squares[i], _mm512_mul_pd(value, value));
+  sums.sum_squares[i] = _mm512_fmadd_pd(value, value, sums.sum_squares[i]);
   const __m512i shift = _mm512_load_si512(&kLanes.sign_shift[lane]);
   const __m512i sign = _mm512_sllv_epi64(block.signs, shift);
-  constexpr int kXorOfAnd = 0x78;  // value ^ (sign & sign bit)
   const __m512i negated =
       _mm512_ternarylogic_epi64(_mm512_castpd_si512(value), sign,
                                 _mm512_set1_epi64(INT64_MIN), kXorOfAnd);
@@ -134,20 +138,29 @@ NANHUNT_AVX512_INLINE void add_values(__m512d value, int lane, const BlockVector
   _mm512_storeu_pd(bucket, _mm512_add_pd(_mm512_loadu_pd(bucket), _mm512_castsi512_pd(negated)));
 }
 
-// Products of 8 words (low halves of `word`) with their keys.
-NANHUNT_AVX512_INLINE __m512i digest_words(__m512i word, int lane, __m512i key, __m512i high) {
-  constexpr int kXorOfThree = 0x96;
-  const __m512i masked = _mm512_ternarylogic_epi64(
-      word, key, _mm512_load_si512(&kLaneTable[lane]), kXorOfThree);
-  const __m512i multiplier = _mm512_xor_si512(high, _mm512_load_si512(&kLanes.high[lane]));
-  return _mm512_mul_epu32(masked, multiplier);
+// Adds the digest terms of 16 words: a 32 x 32 bit multiply takes the lower half of each 64-bit lane,
+// so even and odd words are two multiplies. Words outside the run become 0, and so does their product.
+NANHUNT_AVX512_INLINE void add_narrow_digest(__m512i bits, __mmask16 in_run, int lane,
+                                             const NarrowKey& key, Sums& sums) {
+  const __m512i word = _mm512_maskz_ternarylogic_epi32(
+      in_run, bits, key.low, _mm512_load_si512(&kLanes.low_word[lane]), kXorOfThree);
+  const __m512i multiplier =
+      _mm512_xor_si512(key.high, _mm512_load_si512(&kLanes.high_word[lane]));
+  sums.digest[0] = _mm512_add_epi64(sums.digest[0], _mm512_mul_epu32(word, multiplier));
+  sums.digest[1] =
+      _mm512_add_epi64(sums.digest[1], _mm512_mul_epu32(_mm512_srli_epi64(word, 32),
+                                                        _mm512_srli_epi64(multiplier, 32)));
 }
 
-template <bool kFull>
-NANHUNT_AVX512_INLINE void add_digest(__m512i terms, int lane, __mmask8 valid, Sums& sums) {
+// Adds the terms of one half (the lower 32 bits of each lane) of 8 wide elements.
+NANHUNT_AVX512_INLINE void add_wide_digest(__m512i half, __mmask8 in_run, int lane, __m512i key,
+                                           Sums& sums) {
+  const __m512i word = _mm512_maskz_ternarylogic_epi64(
+      in_run, half, key, _mm512_load_si512(&kLaneTable[lane]), kXorOfThree);
+  const __m512i multiplier =
+      _mm512_xor_si512(_mm512_srli_epi64(key, 32), _mm512_load_si512(&kLanes.high[lane]));
   __m512i& digest = sums.digest[lane / kWide % 2];
-  digest = kFull ? _mm512_add_epi64(digest, terms)
-                 : _mm512_mask_add_epi64(digest, valid, digest, terms);
+  digest = _mm512_add_epi64(digest, _mm512_mul_epu32(word, multiplier));
 }
 
 NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite(
@@ -163,48 +176,66 @@ NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite(
   return _mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(static_cast<int>(kCanonicalNan)));
 }
 
+struct Extremes {
+  __m512 low, high;
+};
+
+// 16 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes `bits`
+// canonical and returns the values with 0 for what is not finite.
+NANHUNT_AVX512_INLINE __m512 add_special(__m512i& bits, __m512i magnitude, __mmask16 in_run,
+                                         uint64_t first, const NarrowFormat& format,
+                                         Extremes& extremes, Accumulator& all) {
+  const __mmask16 nonzero = _mm512_test_epi32_mask(magnitude, magnitude);
+  const __mmask16 non_finite = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
+  const __mmask16 subnormal = _mm512_mask_cmplt_epu32_mask(
+      nonzero, magnitude, _mm512_set1_epi32(static_cast<int>(format.min_normal)));
+  all.zero += static_cast<uint64_t>(__builtin_popcount(in_run & ~nonzero & 0xFFFF));
+  all.subnormal += static_cast<uint64_t>(__builtin_popcount(subnormal));
+  bits = _mm512_maskz_mov_epi32(nonzero, bits);
+  if (non_finite != 0) [[unlikely]] bits = canonical_non_finite(bits, non_finite, first, all);
+  const auto finite = static_cast<__mmask16>(in_run & ~non_finite);
+  const __m512 value = _mm512_castsi512_ps(_mm512_maskz_mov_epi32(finite, bits));
+  extremes.low = _mm512_mask_min_ps(extremes.low, finite, extremes.low, value);
+  extremes.high = _mm512_mask_max_ps(extremes.high, finite, extremes.high, value);
+  return value;
+}
+
 template <class Loader, bool kFull>
 NANHUNT_AVX512_INLINE void add_narrow_block(uintptr_t data, uint64_t block, uint64_t valid,
-                                            const NarrowFormat& format, Sums& sums, __m512& low,
-                                            __m512& high, Accumulator& all) {
+                                            const NarrowFormat& format, Sums& sums,
+                                            Extremes& extremes, Accumulator& all) {
   prefetch_block(data, kBlock * Loader::kSize);
   const BlockVectors vectors = block_vectors(block, all);
-  const __m512i max_subnormal = _mm512_set1_epi32(static_cast<int>(format.min_normal - 1));
+  const __m512i odd_words = _mm512_shuffle_epi32(vectors.key, _MM_PERM_DDBB);
+  const __m512i even_words = _mm512_shuffle_epi32(vectors.key, _MM_PERM_CCAA);
+  const NarrowKey key{even_words, odd_words};
+  // Normal numbers are those with magnitude - min_normal below this, unsigned.
+  const __m512i min_normal = _mm512_set1_epi32(static_cast<int>(format.min_normal));
+  const __m512i normal_range = _mm512_set1_epi32(static_cast<int>(0x7F800000 - format.min_normal));
 #pragma GCC unroll 4
   for (int lane = 0; lane < kBlock; lane += kNarrow) {
-    const auto in_run = kFull ? static_cast<__mmask16>(0xFFFF)
-                              : static_cast<__mmask16>(valid >> lane);
+    const auto in_run =
+        kFull ? static_cast<__mmask16>(0xFFFF) : static_cast<__mmask16>(valid >> lane);
     if (!kFull && in_run == 0) continue;
     __m512i bits =
         Loader::load(reinterpret_cast<const void*>(data + lane * Loader::kSize), in_run);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
-    const __mmask16 nonzero = _mm512_test_epi32_mask(magnitude, magnitude);
-    const __mmask16 non_finite =
-        _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
-    const __mmask16 subnormal = _mm512_mask_cmple_epu32_mask(nonzero, magnitude, max_subnormal);
-    all.zero += static_cast<uint64_t>(__builtin_popcount(in_run & ~nonzero & 0xFFFF));
-    all.subnormal += static_cast<uint64_t>(__builtin_popcount(subnormal));
     if constexpr (Loader::kSize == 1) {
       all.saturated += static_cast<uint64_t>(__builtin_popcount(_mm512_cmpeq_epi32_mask(
           magnitude, _mm512_set1_epi32(static_cast<int>(format.max_finite)))));
     }
-    bits = _mm512_maskz_mov_epi32(nonzero, bits);
-    if (non_finite != 0) [[unlikely]] {
-      bits = canonical_non_finite(bits, non_finite, block * kBlock + static_cast<uint64_t>(lane),
-                                  all);
+    __m512 value = _mm512_castsi512_ps(bits);
+    if (_mm512_cmpge_epu32_mask(_mm512_sub_epi32(magnitude, min_normal), normal_range) == 0)
+        [[likely]] {
+      extremes.low = _mm512_min_ps(extremes.low, value);
+      extremes.high = _mm512_max_ps(extremes.high, value);
+    } else {
+      value = add_special(bits, magnitude, in_run, block * kBlock + static_cast<uint64_t>(lane),
+                          format, extremes, all);
     }
-    const auto finite = static_cast<__mmask16>(in_run & ~non_finite);
-    const __m512 value = _mm512_castsi512_ps(_mm512_maskz_mov_epi32(finite, bits));
-    low = _mm512_mask_min_ps(low, finite, low, value);
-    high = _mm512_mask_max_ps(high, finite, high, value);
     add_values(_mm512_cvtps_pd(_mm512_castps512_ps256(value)), lane, vectors, sums);
     add_values(_mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1)), lane + kWide, vectors, sums);
-    const __m512i first_words = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(bits));
-    const __m512i last_words = _mm512_cvtepu32_epi64(_mm512_extracti32x8_epi32(bits, 1));
-    add_digest<kFull>(digest_words(first_words, lane, vectors.key, vectors.high), lane,
-                      static_cast<__mmask8>(in_run), sums);
-    add_digest<kFull>(digest_words(last_words, lane + kWide, vectors.key, vectors.high),
-                      lane + kWide, static_cast<__mmask8>(in_run >> kWide), sums);
+    add_narrow_digest(bits, in_run, lane, key, sums);
   }
 }
 
@@ -214,8 +245,7 @@ NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
   const NarrowFormat format = narrow_format(Loader::kType);
   all.count += count;
   Sums sums = load_sums(all);
-  __m512 low = _mm512_load_ps(all.min.data());
-  __m512 high = _mm512_load_ps(all.max.data());
+  Extremes extremes{_mm512_load_ps(all.min.data()), _mm512_load_ps(all.max.data())};
   uint64_t block = first / kBlock;
   int begin = static_cast<int>(first % kBlock);
   // Address that lane 0 of the block would have: before the run when it starts inside a block.
@@ -224,10 +254,10 @@ NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
   while (count > 0) {
     const int end = static_cast<int>(std::min<uint64_t>(kBlock, begin + count));
     if (end - begin == kBlock) {
-      add_narrow_block<Loader, true>(data, block, 0, format, sums, low, high, all);
+      add_narrow_block<Loader, true>(data, block, 0, format, sums, extremes, all);
     } else {
-      add_narrow_block<Loader, false>(data, block, valid_lanes(begin, end), format, sums, low,
-                                      high, all);
+      add_narrow_block<Loader, false>(data, block, valid_lanes(begin, end), format, sums, extremes,
+                                      all);
     }
     count -= static_cast<uint64_t>(end - begin);
     data += static_cast<uintptr_t>(kBlock * Loader::kSize);
@@ -235,8 +265,8 @@ NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
     ++block;
   }
   store_sums(sums, all);
-  _mm512_store_ps(all.min.data(), low);
-  _mm512_store_ps(all.max.data(), high);
+  _mm512_store_ps(all.min.data(), extremes.low);
+  _mm512_store_ps(all.max.data(), extremes.high);
 }
 
 NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite_wide(
@@ -287,11 +317,8 @@ NANHUNT_AVX512_INLINE void add_wide_block(uintptr_t data, uint64_t block, uint64
     low = _mm512_mask_min_pd(low, finite, low, value);
     high = _mm512_mask_max_pd(high, finite, high, value);
     add_values(value, lane, vectors, sums);
-    add_digest<false>(digest_words(bits, lane, low_key, _mm512_srli_epi64(low_key, 32)), lane,
-                      in_run, sums);
-    add_digest<false>(digest_words(_mm512_srli_epi64(bits, 32), lane, high_key,
-                                   _mm512_srli_epi64(high_key, 32)),
-                      lane, in_run, sums);
+    add_wide_digest(bits, in_run, lane, low_key, sums);
+    add_wide_digest(_mm512_srli_epi64(bits, 32), in_run, lane, high_key, sums);
   }
 }
 

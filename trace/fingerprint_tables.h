@@ -12,6 +12,8 @@ namespace nanhunt::trace {
 struct LaneConstants {
   alignas(64) std::array<uint64_t, kBlock> high{};        // kLaneTable >> 32: the multiplier's part
   alignas(64) std::array<uint64_t, kBlock> sign_shift{};  // brings the lane's sign to bit 63
+  alignas(64) std::array<uint32_t, kBlock> low_word{};    // the halves of kLaneTable, packed
+  alignas(64) std::array<uint32_t, kBlock> high_word{};
 };
 
 constexpr LaneConstants make_lane_constants() {
@@ -19,6 +21,8 @@ constexpr LaneConstants make_lane_constants() {
   for (int lane = 0; lane < kBlock; ++lane) {
     constants.high[lane] = kLaneTable[lane] >> 32;
     constants.sign_shift[lane] = static_cast<uint64_t>(63 - lane);
+    constants.low_word[lane] = static_cast<uint32_t>(kLaneTable[lane]);
+    constants.high_word[lane] = static_cast<uint32_t>(kLaneTable[lane] >> 32);
   }
   return constants;
 }
