@@ -48,6 +48,33 @@ struct Fp16 {
   }
 };
 
+struct E5m2 {  // the upper byte of an FP16
+  static constexpr DType kType = DType::kFloat8E5M2;
+  static constexpr int kSize = 1;
+  NANHUNT_AVX2_INLINE static __m256i load(const char* from) {
+    const __m128i codes =
+        _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+    return _mm256_castps_si256(_mm256_cvtph_ps(_mm_slli_epi16(codes, 8)));
+  }
+};
+
+struct E4m3 {  // as FP16 bits it is 2^8 too small; its NaN is 480 by that rule
+  static constexpr DType kType = DType::kFloat8E4M3;
+  static constexpr int kSize = 1;
+  NANHUNT_AVX2_INLINE static __m256i load(const char* from) {
+    const __m128i codes =
+        _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+    const __m128i magnitude = _mm_and_si128(codes, _mm_set1_epi16(0x7F));
+    const __m128i sign = _mm_sub_epi16(codes, magnitude);
+    const __m128i half = _mm_or_si128(_mm_slli_epi16(sign, 8), _mm_slli_epi16(magnitude, 7));
+    const __m256 value = _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256));
+    const __m256i nan =
+        _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7F)));
+    return _mm256_blendv_epi8(_mm256_castps_si256(value),
+                              _mm256_set1_epi32(static_cast<int>(kCanonicalNan)), nan);
+  }
+};
+
 struct Sums {
   __m256d sum[2];
   __m256d sum_squares[2];
@@ -77,20 +104,20 @@ NANHUNT_AVX2_INLINE void store_sums(const Sums& sums, Accumulator& to) {
   _mm256_store_ps(to.max.data(), sums.high);
 }
 
-NANHUNT_AVX2_INLINE __m256i load_table(const uint64_t* entry) {
+template <class Word>
+NANHUNT_AVX2_INLINE __m256i load_table(const Word* entry) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(entry));
 }
 
 struct BlockVectors {
-  __m256i key, high, signs;
+  __m256i key_low, key_high;  // the halves of the block's key, in each 32-bit lane
+  __m256i signs;
   double* sketch;  // bucket of lane 0, before reduction modulo 64
 };
 
-// Adds 4 finite values to sums and sketch, and 4 words to the digest. Lanes outside the run have
-// value 0, and `in_run` 0.
-template <bool kFull>
-NANHUNT_AVX2_INLINE void add_four(__m256d value, __m128i bits, __m128i in_run, int lane,
-                                  const BlockVectors& block, Sums& sums) {
+// Adds 4 finite values to sums and sketch.
+NANHUNT_AVX2_INLINE void add_values(__m256d value, int lane, const BlockVectors& block,
+                                    Sums& sums) {
   const int i = lane / kWide % 2;
   sums.sum[i] = _mm256_add_pd(sums.sum[i], value);
   sums.sum_squares[i] = _mm256_add_pd(sums.sum_squares[i], _mm256_mul_pd(value, value));
@@ -98,12 +125,22 @@ NANHUNT_AVX2_INLINE void add_four(__m256d value, __m128i bits, __m128i in_run, i
   const __m256d sign = _mm256_and_pd(_mm256_castsi256_pd(shifted), _mm256_set1_pd(-0.0));
   double* bucket = block.sketch + lane;
   _mm256_storeu_pd(bucket, _mm256_add_pd(_mm256_loadu_pd(bucket), _mm256_xor_pd(value, sign)));
+}
 
-  const __m256i key = _mm256_xor_si256(block.key, load_table(&kLaneTable[lane]));
-  const __m256i multiplier = _mm256_xor_si256(block.high, load_table(&kLanes.high[lane]));
-  __m256i term = _mm256_mul_epu32(_mm256_xor_si256(_mm256_cvtepu32_epi64(bits), key), multiplier);
-  if (!kFull) term = _mm256_and_si256(term, _mm256_cvtepi32_epi64(in_run));
-  sums.digest[i] = _mm256_add_epi64(sums.digest[i], term);
+// Adds the digest terms of 8 words: a 32 x 32 bit multiply takes the lower half of each 64-bit lane, so
+// even and odd words are two multiplies. Words outside the run become 0, and so does their product.
+template <bool kFull>
+NANHUNT_AVX2_INLINE void add_digest(__m256i bits, __m256i in_run, int lane,
+                                    const BlockVectors& block, Sums& sums) {
+  const __m256i key = _mm256_xor_si256(block.key_low, load_table(&kLanes.low_word[lane]));
+  __m256i word = _mm256_xor_si256(bits, key);
+  if (!kFull) word = _mm256_and_si256(word, in_run);
+  const __m256i multiplier =
+      _mm256_xor_si256(block.key_high, load_table(&kLanes.high_word[lane]));
+  sums.digest[0] = _mm256_add_epi64(sums.digest[0], _mm256_mul_epu32(word, multiplier));
+  sums.digest[1] =
+      _mm256_add_epi64(sums.digest[1], _mm256_mul_epu32(_mm256_srli_epi64(word, 32),
+                                                        _mm256_srli_epi64(multiplier, 32)));
 }
 
 NANHUNT_AVX2_INLINE int count_lanes(__m256i mask) {
@@ -130,51 +167,66 @@ NANHUNT_AVX2_INLINE __m256i lane_mask(uint64_t valid) {
   return _mm256_cmpeq_epi32(_mm256_and_si256(spread, bit), bit);
 }
 
+// 8 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes `bits`
+// canonical and returns the values with 0 for what is not finite.
+NANHUNT_AVX2_INLINE __m256 add_special(__m256i& bits, __m256i magnitude, __m256i in_run,
+                                       uint64_t first, const NarrowFormat& format, Sums& sums,
+                                       Accumulator& all) {
+  const __m256 infinity = _mm256_castsi256_ps(_mm256_set1_epi32(0x7F800000));
+  const __m256i zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
+  const __m256i small =
+      _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(format.min_normal)), magnitude);
+  const __m256i finite = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x7F800000), magnitude);
+  const __m256i non_finite = _mm256_andnot_si256(finite, in_run);
+  all.zero += static_cast<uint64_t>(count_lanes(_mm256_and_si256(zero, in_run)));
+  all.subnormal += static_cast<uint64_t>(count_lanes(_mm256_andnot_si256(zero, small)));
+  bits = _mm256_andnot_si256(zero, bits);
+  if (!_mm256_testz_si256(non_finite, non_finite)) {
+    add_non_finite(bits, non_finite, first, all);
+    const __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7F800000));
+    bits = _mm256_blendv_epi8(bits, _mm256_set1_epi32(static_cast<int>(kCanonicalNan)), nan);
+  }
+  const __m256 counts = _mm256_castsi256_ps(_mm256_and_si256(finite, in_run));
+  const __m256 value = _mm256_and_ps(counts, _mm256_castsi256_ps(bits));
+  sums.low = _mm256_min_ps(sums.low, _mm256_blendv_ps(infinity, value, counts));
+  sums.high = _mm256_max_ps(
+      sums.high, _mm256_blendv_ps(_mm256_sub_ps(_mm256_setzero_ps(), infinity), value, counts));
+  return value;
+}
+
 template <class Loader, bool kFull>
 NANHUNT_AVX2_INLINE void add_block(const char* data, uint64_t block, uint64_t valid,
                                    const NarrowFormat& format, Sums& sums, Accumulator& all) {
   const BlockHash hash = hash_block(block);
-  const BlockVectors vectors{_mm256_set1_epi64x(static_cast<int64_t>(hash.key)),
-                             _mm256_set1_epi64x(static_cast<int64_t>(hash.key >> 32)),
+  const BlockVectors vectors{_mm256_set1_epi32(static_cast<int>(hash.key)),
+                             _mm256_set1_epi32(static_cast<int>(hash.key >> 32)),
                              _mm256_set1_epi64x(static_cast<int64_t>(hash.signs)),
                              all.sketch[block % Accumulator::kSets].data() + hash.rotation};
   const __m256i min_normal = _mm256_set1_epi32(static_cast<int>(format.min_normal));
-  const __m256 infinity = _mm256_castsi256_ps(_mm256_set1_epi32(0x7F800000));
-  const __m256 minus_infinity = _mm256_sub_ps(_mm256_setzero_ps(), infinity);
+  const __m256i max_normal = _mm256_set1_epi32(0x7F7FFFFF);
   for (int lane = 0; lane < kBlock; lane += kNarrow) {
     const __m256i in_run = kFull ? _mm256_set1_epi32(-1) : lane_mask(valid >> lane);
     if (!kFull && _mm256_testz_si256(in_run, in_run)) continue;
     __m256i bits = Loader::load(data + lane * Loader::kSize);
     const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
-    const __m256i zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
-    const __m256i small = _mm256_cmpgt_epi32(min_normal, magnitude);
-    const __m256i non_finite = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7F7FFFFF));
-    all.zero += static_cast<uint64_t>(count_lanes(_mm256_and_si256(zero, in_run)));
-    all.subnormal += static_cast<uint64_t>(count_lanes(_mm256_andnot_si256(zero, small)));
-    bits = _mm256_andnot_si256(zero, bits);
-    __m256 value = _mm256_castsi256_ps(bits);
-    __m256 for_min = value;
-    __m256 for_max = value;
-    const __m256i left_out =
-        _mm256_or_si256(non_finite, _mm256_andnot_si256(in_run, _mm256_set1_epi32(-1)));
-    if (!kFull || !_mm256_testz_si256(non_finite, non_finite)) {
-      if (!_mm256_testz_si256(non_finite, non_finite)) {
-        add_non_finite(bits, non_finite, block * kBlock + static_cast<uint64_t>(lane), all);
-        const __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7F800000));
-        bits = _mm256_blendv_epi8(bits, _mm256_set1_epi32(static_cast<int>(kCanonicalNan)), nan);
-      }
-      const __m256 mask = _mm256_castsi256_ps(left_out);
-      value = _mm256_andnot_ps(mask, value);
-      for_min = _mm256_blendv_ps(value, infinity, mask);
-      for_max = _mm256_blendv_ps(value, minus_infinity, mask);
+    if constexpr (Loader::kSize == 1) {
+      const __m256i largest = _mm256_set1_epi32(static_cast<int>(format.max_finite));
+      all.saturated +=
+          static_cast<uint64_t>(count_lanes(_mm256_cmpeq_epi32(magnitude, largest)));
     }
-    sums.low = _mm256_min_ps(sums.low, for_min);
-    sums.high = _mm256_max_ps(sums.high, for_max);
-    add_four<kFull>(_mm256_cvtps_pd(_mm256_castps256_ps128(value)), _mm256_castsi256_si128(bits),
-                    _mm256_castsi256_si128(in_run), lane, vectors, sums);
-    add_four<kFull>(_mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)),
-                    _mm256_extracti128_si256(bits, 1), _mm256_extracti128_si256(in_run, 1),
-                    lane + kWide, vectors, sums);
+    const __m256i special = _mm256_or_si256(_mm256_cmpgt_epi32(min_normal, magnitude),
+                                            _mm256_cmpgt_epi32(magnitude, max_normal));
+    __m256 value = _mm256_castsi256_ps(bits);
+    if (_mm256_testz_si256(special, special)) [[likely]] {
+      sums.low = _mm256_min_ps(sums.low, value);
+      sums.high = _mm256_max_ps(sums.high, value);
+    } else {
+      value = add_special(bits, magnitude, in_run, block * kBlock + static_cast<uint64_t>(lane),
+                          format, sums, all);
+    }
+    add_values(_mm256_cvtps_pd(_mm256_castps256_ps128(value)), lane, vectors, sums);
+    add_values(_mm256_cvtps_pd(_mm256_extractf128_ps(value, 1)), lane + kWide, vectors, sums);
+    add_digest<kFull>(bits, in_run, lane, vectors, sums);
   }
 }
 
@@ -216,6 +268,8 @@ RunKernel avx2_kernel(DType dtype) {
     case DType::kFloat32: return run_narrow<Fp32>;
     case DType::kFloat16: return run_narrow<Fp16>;
     case DType::kBFloat16: return run_narrow<Bf16>;
+    case DType::kFloat8E4M3: return run_narrow<E4m3>;
+    case DType::kFloat8E5M2: return run_narrow<E5m2>;
     default: return nullptr;
   }
 }
