@@ -55,6 +55,8 @@ class BoundedQueue {
   void shut();
 
  private:
+  friend struct BoundedQueueProbe;  // tests: holds the lock as a thread that died would
+
   bool fits(int slot, int64_t bytes) const;
   std::unique_lock<std::mutex> lock_unless(const std::function<bool()>& give_up);
   void wake() const;
