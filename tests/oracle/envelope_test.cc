@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "oracle/envelope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <random>
+
+#include "trace/error.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+// Metrics of `samples` healthy runs: norms of vectors with nu independent components.
+Pool pool_of(int samples, int nu, double scale, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  Pool pool;
+  std::vector<double> squares;
+  for (int s = 0; s < samples; ++s) {
+    double sum = 0;
+    for (int i = 0; i < nu; ++i) sum += std::pow(normal(random), 2);
+    squares.push_back(scale * scale * sum / nu);
+    pool.largest = std::max(pool.largest, std::sqrt(squares.back()));
+  }
+  pool.samples = samples;
+  for (const double s : squares) pool.mean_square += s / samples;
+  for (const double s : squares) {
+    pool.variance_of_square += std::pow(s - pool.mean_square, 2) / (samples - 1);
+  }
+  return pool;
+}
+
+// Share of pools whose upper bound a further healthy run exceeds.
+double false_alarms(int samples, int nu, int64_t judged, double model_factor) {
+  auto thresholds = Thresholds::installed();
+  thresholds.override_with("family_rate", 0.01);
+  thresholds.override_with("envelope_model_factor", model_factor);
+  std::mt19937_64 random(11);
+  int alarms = 0;
+  constexpr int kTrials = 2000;
+  for (int t = 0; t < kTrials; ++t) {
+    const Pool pool = pool_of(samples, nu, 1e-2, random);
+    const Pool next = pool_of(1, nu, 1e-2, random);
+    alarms += next.largest > bounds_of(pool, judged, thresholds).hi;
+  }
+  return static_cast<double>(alarms) / kTrials;
+}
+
+TEST(Envelope, HealthyRunsStayInsideAtTheStatedRate) {
+  EXPECT_LE(false_alarms(20, 1, 1, 1), 0.02);
+  EXPECT_LE(false_alarms(20, 50, 1, 1), 0.02);
+}
+
+TEST(Envelope, ATooSmallEnvelopeWouldAlarm) {
+  EXPECT_GE(false_alarms(20, 50, 1, 0.7), 0.5);
+}
+
+TEST(Envelope, AFewTimesTheHealthyLevelIsOut) {
+  std::mt19937_64 random(5);
+  const auto thresholds = Thresholds::installed();
+  const auto bounds = bounds_of(pool_of(24, 60, 1e-2, random), 2000, thresholds);
+  EXPECT_LT(bounds.lo, bounds.hi);
+  EXPECT_LT(bounds.hi, 5e-2);
+  EXPECT_GT(bounds.lo, 1e-2);
+}
+
+TEST(Envelope, WhatNeverDeviatesMayNotDeviate) {
+  const auto bounds = bounds_of(Pool{6, 0, 0, 0}, 100, Thresholds::installed());
+  EXPECT_EQ(bounds.hi, 0);
+}
+
+TEST(Envelope, FilesRoundTripAndForeignOnesAreRefused) {
+  Envelope envelope;
+  envelope.key = "k";
+  envelope.pools[{"a.*.b", trace::Phase::kBackward, "grad", 2, Metric::kRow}] = {6, 1e-4, 1e-9,
+                                                                                 0.02};
+  const auto path = testing::TempDir() + "envelope-k.json";
+  write_envelope(envelope, path);
+  const auto back = read_envelope(path);
+  ASSERT_EQ(back.pools.size(), 1u);
+  EXPECT_EQ(back.pools.begin()->first, envelope.pools.begin()->first);
+  EXPECT_EQ(back.pools.begin()->second.mean_square, 1e-4);
+  std::ofstream(path) << "{\"key\": 1}";
+  EXPECT_THROW(read_envelope(path), trace::Error);
+}
+
+}  // namespace
+}  // namespace nanhunt::oracle

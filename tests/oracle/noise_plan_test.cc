@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "oracle/envelope.h"
+#include "tests/oracle/step_builder.h"
+#include "trace/segment.h"
+
+namespace nanhunt::oracle::test {
+namespace {
+
+using trace::DType;
+using trace::Phase;
+
+// A one-rank trace with one linear whose output is stored in `storage` by op `op`.
+trace::TraceReader trace_of(const std::string& name, DType storage, const std::string& op,
+                            bool fp8) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  StepBuilder run(mesh_facts(1, 1));
+  const auto placement = trace::whole({"token", "channel"}, {4, 8});
+  auto& output =
+      run.add(0, Phase::kForward, "layers.0.fc", "output", normal_values(32, 1), placement);
+  output.storage = storage;
+  output.op = op;
+  run.add(0, Phase::kForward, "layers.0.norm.weight", "param", normal_values(32, 1), placement);
+  if (fp8) {
+    run.add(0, Phase::kForward, "layers.0.fc", "input", normal_values(32, 2), placement).storage =
+        DType::kFloat8E4M3;
+  }
+  trace::Segment segment;
+  segment.facts = run.facts().front();
+  segment.records = run.step().records;
+  segment.values.resize(segment.records.size());
+  trace::write_segment(folder, segment);
+  return trace::TraceReader(folder);
+}
+
+double noise_of(const NoisePlan& plan) {
+  const auto& noise = plan.perturbation.noise;
+  const auto found = std::ranges::find(noise, std::string("output"), &trace::NoiseRule::role);
+  return found == noise.end() ? -1 : found->relative;
+}
+
+TEST(NoisePlan, TheCoarserTypeCounts) {
+  const auto bf16 = trace_of("plan_bf16", DType::kBFloat16, "linear", false);
+  const auto fp32 = trace_of("plan_fp32", DType::kFloat32, "linear", false);
+  const auto both = noise_plan(fp32, bf16, 1), fine = noise_plan(fp32, fp32, 1);
+  EXPECT_GE(noise_of(both), 0x1p-8);
+  EXPECT_LT(noise_of(fine), 0x1p-20);
+  EXPECT_NE(both.key, fine.key);
+}
+
+TEST(NoisePlan, QuantisedOperandsCountAsFp8) {
+  const auto plain = trace_of("plan_plain", DType::kBFloat16, "linear", false);
+  const auto quantised = trace_of("plan_fp8", DType::kBFloat16, "linear", true);
+  EXPECT_NEAR(noise_of(noise_plan(quantised, plain, 1)), std::sqrt(2.0) / 16, 1e-3);
+}
+
+TEST(NoisePlan, AnotherImplementationRoundsElsewhere) {
+  const auto composed = trace_of("plan_composed", DType::kBFloat16, "composed_attention", false);
+  const auto fused = trace_of("plan_fused", DType::kBFloat16, "fused_attention", false);
+  EXPECT_GT(noise_of(noise_plan(fused, composed, 1)), noise_of(noise_plan(composed, composed, 1)));
+}
+
+TEST(NoisePlan, ParametersCarryNone) {
+  const auto trace = trace_of("plan_param", DType::kBFloat16, "linear", false);
+  for (const auto& rule : noise_plan(trace, trace, 1).perturbation.noise)
+    EXPECT_NE(rule.role, "param");
+}
+
+}  // namespace
+}  // namespace nanhunt::oracle::test

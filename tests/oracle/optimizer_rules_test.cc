@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/oracle/step_builder.h"
+
+namespace nanhunt::oracle::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using trace::MeshAxis;
+using trace::Phase;
+
+const std::vector<int64_t> kShape{32, 16};
+const trace::Placement kWhole = trace::whole({"out", "in"}, kShape);
+constexpr double kAdam[] = {0.9, 0.95};
+
+double squares(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float v : values) sum += static_cast<double>(v) * v;
+  return sum;
+}
+
+// Two tensor-parallel ranks: a sharded weight and a replicated norm weight.
+// The norm that the run used is that of `copies` counts of the replicated one.
+std::vector<Finding> norm(double copies) {
+  StepBuilder run(mesh_facts(2, 1));
+  const auto low = normal_values(256, 1), high = normal_values(256, 2),
+             shared = normal_values(16, 3);
+  const double used = std::sqrt(squares(low) + squares(high) + copies * squares(shared));
+  for (int rank = 0; rank < 2; ++rank) {
+    run.add(rank, Phase::kUnscaled, "linear.weight", "grad", rank == 0 ? low : high,
+            slice(kShape, 0, rank, 2));
+    run.add(rank, Phase::kUnscaled, "norm.weight", "grad", shared, trace::whole({"channel"}, {16}));
+    run.scalar(rank, Phase::kClipped, "optimizer", "grad_norm", used);
+  }
+  return findings_of("norm_recomputed", run, run.step());
+}
+
+TEST(NormRecomputed, EachElementOncePasses) {
+  EXPECT_THAT(norm(1), IsEmpty());
+}
+TEST(NormRecomputed, ReplicasCountedTwiceAreFound) {
+  const auto findings = norm(2);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].what.role, "grad_norm");
+}
+TEST(NormRecomputed, ReplicasLeftOutAreFound) {
+  EXPECT_THAT(norm(0), SizeIs(2));
+}
+
+std::vector<Finding> clip(double factor_used, int skipping_rank) {
+  StepBuilder run(mesh_facts(2, 1));
+  const double norm_value = 4, max_norm = 1, factor = max_norm / (norm_value + 1e-6);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto gradient = normal_values(512, 7);
+    auto clipped = gradient;
+    if (rank != skipping_rank) {
+      for (float& v : clipped) v *= static_cast<float>(factor);
+    }
+    run.add(rank, Phase::kUnscaled, "norm.weight", "grad", gradient, kWhole);
+    run.scalar(rank, Phase::kClipped, "optimizer", "grad_norm", norm_value);
+    run.scalar(rank, Phase::kClipped, "optimizer", "clip_factor", factor_used * factor,
+               R"({"max_norm":1.0})");
+    run.add(rank, Phase::kClipped, "norm.weight", "grad", clipped, kWhole);
+  }
+  return findings_of("clip_recomputed", run, run.step());
+}
+
+TEST(ClipRecomputed, ClippedEverywherePasses) {
+  EXPECT_THAT(clip(1, -1), IsEmpty());
+}
+TEST(ClipRecomputed, TheRankThatSkippedIsNamed) {
+  const auto findings = clip(1, 1);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].ranks, ElementsAre(1));
+  EXPECT_EQ(findings[0].what.phase, Phase::kClipped);
+}
+TEST(ClipRecomputed, AWrongFactorIsFoundAtTheFactor) {
+  const auto findings = clip(0.5, -1);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].what.role, "clip_factor");
+}
+
+struct Adam {
+  double gradient_share = 1;  // of the gradient that enters the first moment
+  double square_share = 1;    // and the second
+};
+
+std::vector<Finding> moments(const Adam& adam) {
+  StepBuilder before(mesh_facts(1, 1)), after(mesh_facts(1, 1));
+  const auto m0 = normal_values(512, 1), g = normal_values(512, 2);
+  auto v0 = normal_values(512, 3);
+  for (float& v : v0) v = v * v;
+  std::vector<float> m1(512), v1(512);
+  for (size_t i = 0; i < 512; ++i) {
+    m1[i] = static_cast<float>(kAdam[0] * m0[i] + (1 - kAdam[0]) * adam.gradient_share * g[i]);
+    v1[i] = static_cast<float>(kAdam[1] * v0[i] + (1 - kAdam[1]) * adam.square_share * g[i] * g[i]);
+  }
+  const std::string attributes = R"({"beta1":0.9,"beta2":0.95,"step":2})";
+  before.add(0, Phase::kUpdate, "w", "exp_avg", m0, kWhole);
+  before.add(0, Phase::kUpdate, "w", "exp_avg_sq", v0, kWhole);
+  after.add(0, Phase::kClipped, "w", "grad", g, kWhole);
+  after.add(0, Phase::kUpdate, "w", "exp_avg", m1, kWhole).attributes = attributes;
+  after.add(0, Phase::kUpdate, "w", "exp_avg_sq", v1, kWhole).attributes = attributes;
+  const auto previous = before.step(0);
+  return findings_of("moments_recomputed", after, after.step(1), &previous);
+}
+
+TEST(MomentsRecomputed, AdamPasses) {
+  EXPECT_THAT(moments({}), IsEmpty());
+}
+TEST(MomentsRecomputed, ScaledGradientInTheFirstMoment) {
+  const auto findings = moments({1.001, 1});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].what.role, "exp_avg");
+}
+TEST(MomentsRecomputed, ScaledSquareInTheSecondMoment) {
+  const auto findings = moments({1, 1.001});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].what.role, "exp_avg_sq");
+}
+
+std::vector<Finding> rounding(bool stale) {
+  StepBuilder run(mesh_facts(1, 1));
+  const auto master = normal_values(512, 1);
+  auto param = stale ? normal_values(512, 2) : master;
+  for (float& v : param) v = to_bf16(v);
+  run.add(0, Phase::kUpdate, "w", "master", master, kWhole);
+  run.add(0, Phase::kUpdate, "w", "param", param, kWhole).storage = trace::DType::kBFloat16;
+  return findings_of("update_recomputed", run, run.step());
+}
+
+TEST(UpdateRecomputed, RoundedMastersPass) {
+  EXPECT_THAT(rounding(false), IsEmpty());
+}
+TEST(UpdateRecomputed, OtherParametersAreFound) {
+  EXPECT_THAT(rounding(true), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace nanhunt::oracle::test
