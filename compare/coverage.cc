@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/coverage.h"
+
+#include "compare/reference_findings.h"
+
+namespace nanhunt::compare {
+namespace {
+
+std::string kind_of(const trace::What& what) {
+  return trace::site_kind(what.site) + " " + std::string(trace::name_of(what.phase)) + " " + what.role;
+}
+
+// Operands and results of collectives exist where a group has more than one rank, by layout.
+bool by_layout(const trace::What& what) {
+  return what.phase == trace::Phase::kPreCollective || what.phase == trace::Phase::kPostCollective;
+}
+
+std::vector<std::string> lines_of(const std::map<std::string, int64_t>& counts) {
+  std::vector<std::string> lines;
+  for (const auto& [text, count] : counts) lines.push_back(text + " (" + std::to_string(count) + ")");
+  return lines;
+}
+
+}  // namespace
+
+void CoverageCount::count_side(const SideStep& side) {
+  std::set<std::string> fired;
+  for (const auto& record : side.step->records) {
+    fired.insert(record.what.site);
+    const bool unknown = !record.placement || trace::is_unknown(*record.placement);
+    coverage_.unknown_placements += unknown;
+  }
+  expected_sites_.insert(fired.begin(), fired.end());
+  coverage_.sites_fired += static_cast<int64_t>(fired.size());
+  coverage_.records += static_cast<int64_t>(side.step->records.size());
+  coverage_.collectives += static_cast<int64_t>(side.step->collectives.size());
+  coverage_.collectives_matched += side.flow->matched_calls();
+  coverage_.steps.push_back(side.step->step);
+  for (const auto& logical : side.logicals) {
+    coverage_.unseen_regions += !logical.complete && logical.why_not.ends_with("are in no region");
+  }
+  for (const auto& progress : side.step->progress) {
+    if (progress.present) ranks_.insert(progress.rank);
+    const std::string text = trace::describe_progress(progress);
+    if (!text.empty()) {
+      coverage_.incomplete.push_back("step " + std::to_string(side.step->step) + ": " + text);
+    }
+  }
+  for (const auto& [reason, count] : side.step->dropped) dropped_[reason] += count;
+}
+
+void CoverageCount::count_comparisons(const SideStep& candidate, const SideStep& reference,
+                                      const Comparisons& comparisons) {
+  for (const auto& record : reference.step->records) expected_sites_.insert(record.what.site);
+  coverage_.records_compared += comparisons.compared;
+  for (const int index : comparisons.only_candidate) {
+    const auto& what = candidate.logicals[static_cast<size_t>(index)].what;
+    if (!by_layout(what)) ++extra_[kind_of(what)];
+  }
+  for (const int index : comparisons.only_reference) {
+    const auto& what = reference.logicals[static_cast<size_t>(index)].what;
+    if (!by_layout(what)) ++missing_[kind_of(what)];
+  }
+  for (const auto& pair : comparisons.pairs) {
+    const auto& what = candidate.logicals[static_cast<size_t>(pair.candidate)].what;
+    if (pair.standing != Standing::kUnjudged || !by_envelope(what.phase)) continue;
+    ++unjudged_[kind_of(what) + ": " + pair.why_not];
+    differing_unjudged_ += pair.deviation.comparable && pair.rule == kReferenceEnvelope;
+  }
+}
+
+void CoverageCount::add_step(const SideStep& candidate, const SideStep* reference,
+                             const Comparisons* comparisons) {
+  count_side(candidate);
+  if (reference != nullptr && comparisons != nullptr) {
+    count_comparisons(candidate, *reference, *comparisons);
+  }
+}
+
+void CoverageCount::add_same_layout(const SameLayout& step) {
+  coverage_.records_compared += step.compared;
+  for (const auto& [kind, count] : step.only_candidate) extra_[kind] += count;
+  for (const auto& [kind, count] : step.only_reference) missing_[kind] += count;
+}
+
+void CoverageCount::missing_reference_step(int64_t step) {
+  ++unjudged_["step " + std::to_string(step) + ": the reference does not have it"];
+}
+
+Coverage CoverageCount::finish(const TraceSource& candidate) const {
+  Coverage coverage = coverage_;
+  coverage.sites_expected =
+      static_cast<int64_t>(expected_sites_.size() * coverage.steps.size());
+  coverage.ranks_expected = candidate.world_size;
+  coverage.ranks_present = static_cast<int32_t>(ranks_.size());
+  coverage.missing = lines_of(missing_);
+  coverage.extra = lines_of(extra_);
+  coverage.unjudged = lines_of(unjudged_);
+  coverage.dropped = lines_of(dropped_);
+  return coverage;
+}
+
+}  // namespace nanhunt::compare

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/deviations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "trace/dtype.h"
+
+namespace nanhunt::compare {
+namespace {
+
+using oracle::Logical;
+using oracle::Metric;
+using trace::Phase;
+
+// Two roundings of one value to two types differ by at most the sum of the unit roundoffs; the sketch
+// estimates that norm to some 20 %, and subnormals add a little.
+constexpr double kRoundingSlack = 2.0;
+
+const trace::Record& first_record(const SideStep& side, const Logical& logical) {
+  return side.record(side.step->by_what().at(logical.what).front());
+}
+
+bool initial_parameter(const Judge& judge, const trace::What& what) {
+  return judge.first_step && what.phase == Phase::kForward && what.role == "param";
+}
+
+void judge_exactly(Comparison& pair, const trace::Record& a, const trace::Record& b) {
+  const bool floating = trace::is_floating(a.storage) && trace::is_floating(b.storage);
+  const double u = trace::unit_roundoff(a.storage) + trace::unit_roundoff(b.storage);
+  pair.high = pair.low = floating && a.storage != b.storage ? kRoundingSlack * u : 0;
+  pair.measured = pair.deviation.equal ? 0 : pair.deviation.norm;
+  const bool within = pair.deviation.equal || (pair.high > 0 && pair.measured <= pair.high);
+  pair.standing = within ? Standing::kWithin : Standing::kOut;
+}
+
+void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& what) {
+  if (judge.envelope == nullptr) {
+    pair.why_not = "no envelope";
+    return;
+  }
+  const std::pair<Metric, double> metrics[] = {{Metric::kNorm, pair.deviation.norm},
+                                               {Metric::kRow, pair.deviation.row},
+                                               {Metric::kElement, pair.deviation.element}};
+  double worst = -1;
+  for (const auto& [metric, value] : metrics) {
+    if (metric != Metric::kNorm && value < 0) continue;
+    const auto bounds = judge.envelope->bounds(what, metric, judge.records_judged, *judge.thresholds);
+    if (!bounds) continue;
+    const Standing standing = stand(value, bounds);
+    const double excess = value / std::max(bounds->hi, 1e-300);
+    if (standing < pair.standing || (standing == pair.standing && excess <= worst)) continue;
+    pair.standing = standing;
+    pair.metric = metric;
+    pair.measured = value;
+    pair.low = bounds->lo;
+    pair.high = bounds->hi;
+    worst = excess;
+  }
+  if (pair.standing == Standing::kUnjudged) pair.why_not = "no envelope for this kind of site";
+}
+
+Comparison judge_pair(const SideStep& candidate, const SideStep& reference, const Judge& judge,
+                      int a, int b) {
+  const Logical& mine = candidate.logicals[static_cast<size_t>(a)];
+  const Logical& other = reference.logicals[static_cast<size_t>(b)];
+  Comparison pair;
+  pair.candidate = a;
+  pair.reference = b;
+  pair.rule = "reference_envelope";
+  if (!by_envelope(mine.what.phase)) {
+    pair.why_not = "judged by rules only";
+    return pair;
+  }
+  pair.deviation = oracle::deviation(*candidate.step, mine, candidate.source->reader,
+                                     *reference.step, other, reference.source->reader);
+  if (pair.deviation.equal) {
+    pair.standing = Standing::kWithin;
+    return pair;
+  }
+  const auto& first = first_record(candidate, mine);
+  const auto& second = first_record(reference, other);
+  const bool integers = !trace::is_floating(first.storage) && !trace::is_floating(second.storage);
+  if (integers) {
+    pair.rule = "same_data";
+    if (mine.complete && other.complete && mine.shape == other.shape) {
+      pair.standing = Standing::kOut;
+    } else {
+      pair.why_not = pair.deviation.why_not;
+    }
+    return pair;
+  }
+  if (!pair.deviation.comparable) {
+    pair.why_not = pair.deviation.why_not;
+    return pair;
+  }
+  if (initial_parameter(judge, mine.what)) {
+    pair.rule = "initial_state";
+    judge_exactly(pair, first, second);
+  } else {
+    judge_by_envelope(pair, judge, mine.what);
+  }
+  return pair;
+}
+
+}  // namespace
+
+bool by_envelope(Phase phase) {
+  return phase != Phase::kUpdate && phase != Phase::kParamSync && phase != Phase::kPreCollective &&
+         phase != Phase::kPostCollective;
+}
+
+std::string_view name_of(Metric metric) {
+  switch (metric) {
+    case Metric::kNorm: return "norm";
+    case Metric::kRow: return "row";
+    case Metric::kElement: return "element";
+  }
+  return "";
+}
+
+Standing stand(double norm, const std::optional<oracle::Bounds>& bounds) {
+  if (!bounds) return Standing::kUnjudged;
+  if (!(norm <= bounds->hi)) return Standing::kOut;
+  return norm < bounds->lo ? Standing::kWithin : Standing::kUndecided;
+}
+
+std::optional<oracle::Bounds> norm_bounds(const Judge& judge, const trace::What& what) {
+  if (judge.envelope == nullptr || !by_envelope(what.phase)) return std::nullopt;
+  return judge.envelope->bounds(what, Metric::kNorm, judge.records_judged, *judge.thresholds);
+}
+
+Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,
+                          const Judge& judge) {
+  Comparisons result;
+  const auto& mine = candidate.logicals;
+  const auto& other = reference.logicals;
+  size_t a = 0, b = 0;
+  while (a < mine.size() || b < other.size()) {
+    if (b == other.size() || (a < mine.size() && mine[a].what < other[b].what)) {
+      result.only_candidate.push_back(static_cast<int>(a++));
+    } else if (a == mine.size() || other[b].what < mine[a].what) {
+      result.only_reference.push_back(static_cast<int>(b++));
+    } else {
+      result.pairs.push_back(judge_pair(candidate, reference, judge, static_cast<int>(a++),
+                                        static_cast<int>(b++)));
+      result.compared += result.pairs.back().standing != Standing::kUnjudged;
+    }
+  }
+  return result;
+}
+
+}  // namespace nanhunt::compare

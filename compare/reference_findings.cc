@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/reference_findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "compare/held_parts.h"
+#include "compare/numbers.h"
+
+namespace nanhunt::compare {
+namespace {
+
+using oracle::Decider;
+using oracle::Finding;
+
+std::string evidence_of(const Comparison& pair, bool told_apart) {
+  if (pair.rule == kSameData) return "integer data differ from the reference";
+  std::string text;
+  if (pair.rule == kInitialState) {
+    text = "value digest differs from the reference's; ";
+  }
+  text += "||candidate - reference|| / ||reference|| = " + short_number(pair.deviation.norm);
+  if (pair.deviation.row >= 0) {
+    text += ", worst row " + short_number(pair.deviation.row) + " (row " +
+            std::to_string(pair.deviation.worst_row) + "), worst element " +
+            short_number(pair.deviation.element) + " (element " +
+            std::to_string(pair.deviation.worst_element) + ")";
+  }
+  text += "; the " + std::string(name_of(pair.metric)) + " may be " + short_number(pair.high);
+  if (!told_apart) text += "; the shards' holders cannot be told apart without values";
+  return text;
+}
+
+void name_records(const SideStep& side, Finding& finding, const std::vector<int>& records) {
+  std::set<int32_t> ranks;
+  finding.records.clear();
+  for (const int index : records) {
+    const auto& where = side.record(index).where;
+    finding.records.push_back({where.rank, where.sequence});
+    ranks.insert(where.rank);
+  }
+  finding.ranks.assign(ranks.begin(), ranks.end());
+}
+
+// Copies that differ: the reference tells which.
+void decide_copies(SideStep& candidate) {
+  for (auto& finding : candidate.findings) {
+    if (finding.decider != Decider::kNone || finding.rule != "replicas_equal") continue;
+    std::vector<int> copies;
+    for (const auto& ref : finding.records) {
+      const int index = candidate.find(ref);
+      if (index >= 0) copies.push_back(index);
+    }
+    const auto out = copies_out(candidate, copies);
+    if (out.empty()) continue;
+    name_records(candidate, finding, out);
+    finding.decider = Decider::kReference;
+    finding.evidence += "; the others agree with the reference";
+  }
+}
+
+void rebuild_index(SideStep& side) {
+  for (auto& list : side.findings_of) list.clear();
+  for (size_t f = 0; f < side.findings.size(); ++f) {
+    for (const auto& ref : side.findings[f].records) {
+      const int index = side.find(ref);
+      if (index >= 0) side.findings_of[static_cast<size_t>(index)].push_back(static_cast<int>(f));
+    }
+  }
+}
+
+}  // namespace
+
+bool needs_reference(const std::string& rule) {
+  return rule == kReferenceEnvelope || rule == kInitialState || rule == kSameData ||
+         rule == kSameBits;
+}
+
+Finding finding_of(const SideStep& candidate, const Comparison& pair,
+                   const std::vector<int>& records) {
+  const auto& logical = candidate.logicals[static_cast<size_t>(pair.candidate)];
+  const auto& holders = candidate.holders[static_cast<size_t>(pair.candidate)];
+  Finding finding;
+  finding.rule = pair.rule;
+  finding.severity = pair.rule == kReferenceEnvelope ? oracle::Severity::kSuspicious
+                                                     : oracle::Severity::kProven;
+  finding.what = logical.what;
+  std::set<int32_t> microbatches;
+  for (const int index : records) microbatches.insert(candidate.record(index).where.microbatch);
+  if (microbatches.size() == 1) finding.microbatch = *microbatches.begin();
+  name_records(candidate, finding, records);
+  finding.decider = Decider::kReference;
+  finding.measured = pair.rule == kSameData ? 1 : pair.measured;
+  finding.allowed = pair.high;
+  finding.unit = pair.rule == kSameData ? "tensors"
+                                        : "relative " + std::string(name_of(pair.metric));
+  const bool shards = pair.deviation.row < 0 && logical.pieces.size() > 1 && !logical.partial;
+  finding.evidence = evidence_of(pair, !(shards && records.size() == holders.size()));
+  return finding;
+}
+
+void add_reference_findings(SideStep& candidate, const SideStep& reference, const Judge& judge,
+                            const Comparisons& comparisons) {
+  for (const auto& pair : comparisons.pairs) {
+    judge_parts(candidate, reference, judge, pair);
+    if (pair.standing != Standing::kOut) continue;
+    const auto& holders = candidate.holders[static_cast<size_t>(pair.candidate)];
+    std::vector<int> out;
+    std::ranges::copy_if(holders, std::back_inserter(out), [&](int index) {
+      return candidate.judged[static_cast<size_t>(index)].standing == Standing::kOut;
+    });
+    candidate.add_finding(finding_of(candidate, pair, out.empty() ? holders : out));
+  }
+  decide_copies(candidate);
+  rebuild_index(candidate);
+}
+
+}  // namespace nanhunt::compare

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/signatures/pairs.h"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace nanhunt::compare {
+
+std::optional<LogicalPair> logical_pair(const SignatureInput& input) {
+  if (input.reference == nullptr) return std::nullopt;
+  const auto& what = input.draft.origin.finding.what;
+  const LogicalPair pair{find_logical(input.side, what), find_logical(*input.reference, what)};
+  if (pair.candidate == nullptr || pair.reference == nullptr) return std::nullopt;
+  if (!pair.candidate->complete || !pair.reference->complete) return std::nullopt;
+  if (pair.candidate->shape != pair.reference->shape) return std::nullopt;
+  if (pair.candidate->print.masked() || pair.reference->print.masked()) return std::nullopt;
+  return pair;
+}
+
+trace::RegionPrint print_of(const trace::Record& record) {
+  trace::RegionPrint sum;
+  for (const auto& region : record.regions) sum = trace::add(sum, region);
+  return sum;
+}
+
+bool covers_all(const trace::Record& record) {
+  if (!record.placement || record.regions.empty()) return false;
+  const auto& shape = record.placement->logical_shape;
+  const auto elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  return record.statistics.count == static_cast<uint64_t>(elements);
+}
+
+std::optional<double> scalar_of(const trace::Record& record) {
+  if (record.statistics.count != 1 || record.statistics.non_finite() > 0) return std::nullopt;
+  return record.statistics.sum;
+}
+
+double sketch_distance(const trace::Sketch& a, const trace::Sketch& b,
+                       const trace::RegionPrint& reference) {
+  const double size = std::sqrt(reference.sum_squares);
+  const double norm = trace::sketch_norm(trace::subtract(a, b));
+  return size > 0 ? norm / size : (norm > 0 ? HUGE_VAL : 0);
+}
+
+trace::Sketch scaled(const trace::Sketch& sketch, double factor) {
+  trace::Sketch result = sketch;
+  for (auto& bucket : result) bucket *= factor;
+  return result;
+}
+
+}  // namespace nanhunt::compare

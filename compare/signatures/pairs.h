@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several signatures need: the origin's logical tensor on both sides, prints of whole records, and
+// scalars.
+#pragma once
+
+#include <optional>
+
+#include "compare/signatures/signature.h"
+
+namespace nanhunt::compare {
+
+struct LogicalPair {
+  const oracle::Logical* candidate = nullptr;
+  const oracle::Logical* reference = nullptr;
+};
+
+// The origin's tensor where both sides have it complete, finite and of one shape.
+std::optional<LogicalPair> logical_pair(const SignatureInput& input);
+// Sum over the record's regions.
+trace::RegionPrint print_of(const trace::Record& record);
+// True when the record's regions cover its whole logical tensor.
+bool covers_all(const trace::Record& record);
+// The value of a record of one element.
+std::optional<double> scalar_of(const trace::Record& record);
+// ||a - b|| / ||reference|| by sketches.
+double sketch_distance(const trace::Sketch& a, const trace::Sketch& b,
+                       const trace::RegionPrint& reference);
+trace::Sketch scaled(const trace::Sketch& sketch, double factor);
+
+}  // namespace nanhunt::compare

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/signatures/signature.h"
+
+namespace nanhunt::compare {
+
+const std::vector<Recogniser>& recognisers() {
+  static const std::vector<Recogniser> list = {
+      after_equals_before, wrong_group,          missing_reduction, reduced_twice,
+      norm_counts_replicas, masked_row,          overflow_in_product, constant_ratio,
+      only_late_positions, one_rank,
+  };
+  return list;
+}
+
+std::optional<Signature> recognise(const SignatureInput& input) {
+  for (const Recogniser recogniser : recognisers()) {
+    if (auto signature = recogniser(input)) return signature;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nanhunt::compare

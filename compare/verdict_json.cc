@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict as JSON; schema in docs/verdict.md. JSON has no NaN and no Inf: they are strings.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "compare/verdict.h"
+
+namespace nanhunt::compare {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSchemaVersion = 1;
+
+json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Inf" : "-Inf";
+  return value;
+}
+
+json to_json(const oracle::Finding& finding) {
+  json records = json::array();
+  for (const auto& ref : finding.records) records.push_back({{"rank", ref.rank}, {"sequence", ref.sequence}});
+  return {{"rule", finding.rule},
+          {"severity", oracle::name_of(finding.severity)},
+          {"side", finding.side == oracle::Side::kCandidate ? "candidate" : "reference"},
+          {"step", finding.what.step},
+          {"site", finding.what.site},
+          {"phase", trace::name_of(finding.what.phase)},
+          {"role", finding.what.role},
+          {"occurrence", finding.what.occurrence},
+          {"microbatch", finding.microbatch},
+          {"ranks", finding.ranks},
+          {"which", finding.which_known() ? "known" : "unknown"},
+          {"decider", oracle::name_of(finding.decider)},
+          {"group", finding.group},
+          {"measured", number(finding.measured)},
+          {"allowed", number(finding.allowed)},
+          {"unit", finding.unit},
+          {"evidence", finding.evidence},
+          {"records", records}};
+}
+
+json to_json(const Origin& origin) {
+  json also = json::array();
+  for (const auto& finding : origin.also) also.push_back(to_json(finding));
+  return {{"finding", to_json(origin.finding)},
+          {"also", also},
+          {"inputs", name_of(origin.inputs)},
+          {"candidates", origin.candidates},
+          {"signature", origin.signature},
+          {"signature_detail", origin.signature_detail},
+          {"passed_on", origin.passed_on},
+          {"blame", name_of(origin.blame)},
+          {"hosts", origin.hosts},
+          {"hypothesis", origin.hypothesis}};
+}
+
+json to_json(const Coverage& coverage) {
+  return {{"sites_fired", coverage.sites_fired},
+          {"sites_expected", coverage.sites_expected},
+          {"collectives_matched", coverage.collectives_matched},
+          {"collectives", coverage.collectives},
+          {"records_compared", coverage.records_compared},
+          {"records", coverage.records},
+          {"unknown_placements", coverage.unknown_placements},
+          {"unseen_regions", coverage.unseen_regions},
+          {"steps", coverage.steps},
+          {"ranks_present", coverage.ranks_present},
+          {"ranks_expected", coverage.ranks_expected},
+          {"incomplete", coverage.incomplete},
+          {"missing", coverage.missing},
+          {"extra", coverage.extra},
+          {"unjudged", coverage.unjudged},
+          {"dropped", coverage.dropped}};
+}
+
+json to_json(const Cause& cause) {
+  return {{"statement", cause.statement},
+          {"toggles", cause.toggles},
+          {"confirmed", cause.confirmed},
+          {"sufficient", cause.sufficient},
+          {"undecided", cause.undecided}};
+}
+
+}  // namespace
+
+json to_json(const Verdict& verdict) {
+  json origins = json::array();
+  for (const auto& origin : verdict.origins) origins.push_back(to_json(origin));
+  json differences = json::array();
+  for (const auto& difference : verdict.differences) {
+    differences.push_back({{"key", difference.key},
+                           {"candidate", difference.candidate},
+                           {"reference", difference.reference}});
+  }
+  json result{{"schema", kSchemaVersion},
+              {"verdict", name_of(verdict.kind)},
+              {"exit_status", exit_status(verdict)},
+              {"reason", verdict.reason},
+              {"blame", name_of(verdict.blame())},
+              {"coverage", to_json(verdict.coverage)},
+              {"origins", origins},
+              {"differences", differences},
+              {"events", verdict.events},
+              {"thresholds_sha256", verdict.thresholds_sha256},
+              {"exploratory", verdict.exploratory},
+              {"controls_passed", verdict.controls_passed},
+              {"candidate", verdict.candidate},
+              {"reference", verdict.reference},
+              {"next_command", verdict.next_command}};
+  if (verdict.cause) result["cause"] = to_json(*verdict.cause);
+  return result;
+}
+
+}  // namespace nanhunt::compare

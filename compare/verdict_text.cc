@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict as text: coverage first, then what was found, then the block for a ticket.
+#include "compare/numbers.h"
+#include "compare/verdict.h"
+
+namespace nanhunt::compare {
+namespace {
+
+constexpr size_t kOriginsShown = 8;
+constexpr size_t kLinesShown = 6;
+
+std::string of(int64_t part, int64_t whole) {
+  return std::to_string(part) + " of " + std::to_string(whole);
+}
+
+void add_list(std::string& text, const std::string& title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  text += "  " + title + "\n";
+  for (size_t i = 0; i < lines.size() && i < kLinesShown; ++i) text += "    " + lines[i] + "\n";
+  if (lines.size() > kLinesShown) {
+    text += "    and " + std::to_string(lines.size() - kLinesShown) + " more\n";
+  }
+}
+
+std::string coverage_text(const Verdict& verdict) {
+  const Coverage& coverage = verdict.coverage;
+  std::vector<std::string> steps;
+  for (const auto step : coverage.steps) steps.push_back(std::to_string(step));
+  std::string text = "Coverage\n";
+  text += "  sites " + of(coverage.sites_fired, coverage.sites_expected) + ", collectives matched " +
+          of(coverage.collectives_matched, coverage.collectives) + ", ranks " +
+          of(coverage.ranks_present, coverage.ranks_expected) + ", steps " +
+          (steps.empty() ? "none" : join(steps, " ")) + "\n";
+  text += "  records " + std::to_string(coverage.records);
+  if (!verdict.reference.empty()) {
+    text += ", tensors judged by the reference " + std::to_string(coverage.records_compared);
+  }
+  text += "; unknown placements " + std::to_string(coverage.unknown_placements) +
+          ", unseen regions " + std::to_string(coverage.unseen_regions) + "\n";
+  add_list(text, "incomplete", coverage.incomplete);
+  add_list(text, "dropped by capture", coverage.dropped);
+  add_list(text, "the reference has, the candidate lacks", coverage.missing);
+  add_list(text, "the candidate has, the reference lacks", coverage.extra);
+  add_list(text, "not judged by the reference", coverage.unjudged);
+  std::vector<std::string> differences;
+  for (const auto& difference : verdict.differences) {
+    differences.push_back(difference.key + ": " + difference.candidate + " (reference: " +
+                          difference.reference + ")");
+  }
+  add_list(text, "effective configurations differ", differences);
+  return text;
+}
+
+std::string ranks_text(const oracle::Finding& finding) {
+  if (!finding.which_known() && !finding.group.empty()) {
+    return "group " + finding.group + " (ranks " + list_of(finding.ranks) + "), which = unknown";
+  }
+  return (finding.ranks.size() == 1 ? "rank " : "ranks ") + list_of(finding.ranks) +
+         (finding.side == oracle::Side::kReference ? " of the reference" : "");
+}
+
+std::string place_text(const oracle::Finding& finding) {
+  std::string text = finding.what.site + ", " + std::string(trace::name_of(finding.what.phase)) +
+                     ", " + finding.what.role + ", step " + std::to_string(finding.what.step);
+  if (finding.microbatch >= 0) text += ", microbatch " + std::to_string(finding.microbatch);
+  return text;
+}
+
+std::string rule_text(const oracle::Finding& finding) {
+  return finding.rule + " (" + std::string(oracle::name_of(finding.severity)) + "): measured " +
+         short_number(finding.measured) + ", allowed " + short_number(finding.allowed) +
+         (finding.unit.empty() ? "" : " " + finding.unit);
+}
+
+std::string inputs_text(const Origin& origin) {
+  switch (origin.inputs) {
+    case Inputs::kWithin: return "within: the failure originated here";
+    case Inputs::kFirstSeen: return "not judged: first seen here";
+    case Inputs::kInterval:
+      return "between the bounds: the origin is one of " + std::to_string(origin.candidates.size());
+  }
+  return "";
+}
+
+std::string origin_text(const Origin& origin, size_t number) {
+  std::string text = "\n" + std::to_string(number) + ". " + place_text(origin.finding) + "\n";
+  text += "   " + ranks_text(origin.finding) + "\n";
+  text += "   " + rule_text(origin.finding) + "\n";
+  if (!origin.finding.evidence.empty()) text += "   " + origin.finding.evidence + "\n";
+  for (const auto& finding : origin.also) text += "   also " + rule_text(finding) + "\n";
+  text += "   inputs " + inputs_text(origin) + "\n";
+  for (const auto& candidate : origin.candidates) text += "     " + candidate + "\n";
+  if (!origin.signature.empty()) {
+    text += "   signature " + origin.signature +
+            (origin.signature_detail.empty() ? "" : ": " + origin.signature_detail) + "\n";
+  }
+  if (origin.blame != Blame::kNone) text += "   blame " + std::string(name_of(origin.blame)) + "\n";
+  if (!origin.hypothesis.empty()) text += "   " + origin.hypothesis + "\n";
+  if (origin.passed_on > 0) {
+    text += "   passed on: " + std::to_string(origin.passed_on) + " further findings\n";
+  }
+  return text;
+}
+
+std::string cause_text(const Cause& cause) {
+  std::string text = "\nCause: " + cause.statement + "\n";
+  if (!cause.toggles.empty()) {
+    text += "  toggles " + join(cause.toggles, " ") +
+            (cause.confirmed ? ", confirmed both ways" : ", not confirmed") + "\n";
+  }
+  add_list(text, "undecided trials", cause.undecided);
+  return text;
+}
+
+std::string headline(const Verdict& verdict) {
+  std::string text(name_of(verdict.kind));
+  if (verdict.blame() != Blame::kNone) text += ", blame " + std::string(name_of(verdict.blame()));
+  if (!verdict.reason.empty()) text += ": " + verdict.reason;
+  return text;
+}
+
+}  // namespace
+
+std::string ticket(const Verdict& verdict) {
+  std::string text = "---- nanhunt ----\nverdict:   " + headline(verdict) + "\n";
+  if (!verdict.origins.empty()) {
+    const Origin& origin = verdict.origins.front();
+    text += "site:      " + place_text(origin.finding) + "\n";
+    text += "ranks:     " + ranks_text(origin.finding);
+    if (!origin.hosts.empty()) text += " on " + join(origin.hosts, ", ");
+    text += "\nrule:      " + rule_text(origin.finding) + "\n";
+    text += "inputs:    " + inputs_text(origin) + "\n";
+    if (!origin.signature.empty()) {
+      text += "signature: " + origin.signature +
+              (origin.signature_detail.empty() ? "" : " (" + origin.signature_detail + ")") + "\n";
+    }
+  }
+  if (verdict.cause) text += "cause:     " + verdict.cause->statement + "\n";
+  if (!verdict.controls_passed) text += "controls:  failed\n";
+  text += "thresholds " + verdict.thresholds_sha256.substr(0, 16) +
+          (verdict.exploratory ? " (exploratory)" : "") + "\n";
+  if (!verdict.next_command.empty()) text += "next:      " + verdict.next_command + "\n";
+  return text + "-----------------\n";
+}
+
+std::string to_text(const Verdict& verdict) {
+  std::string text = coverage_text(verdict);
+  text += "\nVerdict: " + headline(verdict) + "\n";
+  for (const auto& event : verdict.events) text += "  event: " + event + "\n";
+  for (size_t i = 0; i < verdict.origins.size() && i < kOriginsShown; ++i) {
+    text += origin_text(verdict.origins[i], i + 1);
+  }
+  if (verdict.origins.size() > kOriginsShown) {
+    text += "\nand " + std::to_string(verdict.origins.size() - kOriginsShown) +
+            " further independent origins\n";
+  }
+  if (verdict.cause) text += cause_text(*verdict.cause);
+  return text + "\n" + ticket(verdict);
+}
+
+}  // namespace nanhunt::compare
