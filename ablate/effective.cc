@@ -189,15 +189,12 @@ std::vector<NoEffect> check_effective(const Subject& subject, const Settings& as
   const trace::Step step = trace.read_step(steps.front());
   const Settings effective = effective_settings(subject, asked);
   for (const Toggle& toggle : subject.toggles) {
-    if (toggle.effective.empty()) continue;
+    // A value whose needs are not met leaves nothing to see.
+    if (toggle.effective.empty() || !needs_met(toggle, asked.at(toggle.name), effective)) continue;
     const std::string result = evaluate(toggle.effective, step, trace.facts());
     const auto value = value_of(toggle, result);
-    // A value whose need is unmet has no visible result of its own: the reference value's will do,
-    // and so will none at all.
-    const bool unmet = effective.at(toggle.name) != asked.at(toggle.name);
-    if (value == effective.at(toggle.name) || (unmet && result == "none")) continue;
-    differences.push_back({toggle.name, effective.at(toggle.name),
-                           value ? *value : "'" + result + "'"});
+    if (value == asked.at(toggle.name)) continue;
+    differences.push_back({toggle.name, asked.at(toggle.name), value ? *value : "'" + result + "'"});
   }
   return differences;
 }

@@ -37,7 +37,7 @@ struct NoEffect {
 // "layout.sp was asked to be on, the trace shows no"
 std::string describe(const NoEffect& difference);
 
-// Holds the settings (effective_settings of what was asked) against the first step of a trace.
+// Holds the settings that were asked for against the first step of a trace.
 std::vector<NoEffect> check_effective(const Subject& subject, const Settings& asked,
                                       const trace::TraceReader& trace);
 

@@ -48,9 +48,11 @@ std::string Run::complaint() const {
   return describe(outcome) + (last.empty() ? "" : ": " + last);
 }
 
-Runner::Runner(Subject subject, std::filesystem::path build, std::filesystem::path work,
-               std::map<std::string, std::string> environment, ProgressSink progress)
-    : subject_(std::move(subject)),
+Runner::Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
+               std::filesystem::path work, std::map<std::string, std::string> environment,
+               ProgressSink progress)
+    : children_(children),
+      subject_(std::move(subject)),
       build_(std::move(build)),
       work_(make_folder(work)),
       environment_(std::move(environment)),

@@ -50,9 +50,10 @@ using ProgressSink = std::function<void(const Progress&)>;
 // Thread safe; equal requests at the same time run once.
 class Runner {
  public:
-  // `environment` is added to that of each child.
-  Runner(Subject subject, std::filesystem::path build, std::filesystem::path work,
-         std::map<std::string, std::string> environment, ProgressSink progress);
+  // `environment` is added to that of each child. `children` outlives the runner.
+  Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
+         std::filesystem::path work, std::map<std::string, std::string> environment,
+         ProgressSink progress);
 
   Run run(const RunRequest& request);
   std::string key_of(const RunRequest& request) const;
@@ -65,12 +66,12 @@ class Runner {
  private:
   Run start(const RunRequest& request, const std::string& key);
 
+  ChildRunner& children_;
   Subject subject_;
   std::filesystem::path build_, work_;
   std::map<std::string, std::string> environment_;
   ProgressSink progress_;
   Ledger ledger_;
-  ChildRunner children_;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<Run>> running_;
   std::atomic<int64_t> started_{0};

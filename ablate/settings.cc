@@ -67,18 +67,22 @@ void set_value(const Subject& subject, Settings& settings, const std::string& na
   settings[name] = value;
 }
 
+bool needs_met(const Toggle& toggle, const std::string& value, const Settings& settings) {
+  return std::all_of(toggle.needs.begin(), toggle.needs.end(), [&](const Need& need) {
+    return need.value != value || met(need, settings);
+  });
+}
+
 Settings effective_settings(const Subject& subject, const Settings& settings) {
   Settings effective = settings;
   // A need may hang on a toggle that itself has no effect: repeat until nothing changes.
   for (bool changed = true; changed;) {
     changed = false;
     for (const Toggle& toggle : subject.toggles) {
-      for (const Need& need : toggle.needs) {
-        std::string& value = effective.at(toggle.name);
-        if (value != need.value || value == toggle.reference || met(need, effective)) continue;
-        value = toggle.reference;
-        changed = true;
-      }
+      std::string& value = effective.at(toggle.name);
+      if (value == toggle.reference || needs_met(toggle, value, effective)) continue;
+      value = toggle.reference;
+      changed = true;
     }
   }
   return effective;

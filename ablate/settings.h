@@ -18,6 +18,8 @@ Settings default_settings(const Subject& subject);
 // Throws Error(kUsage): unknown name (nearest suggested), value that the toggle does not have.
 void set_value(const Subject& subject, Settings& settings, const std::string& name,
                const std::string& value);
+// Whether all that this value of the toggle needs is there.
+bool needs_met(const Toggle& toggle, const std::string& value, const Settings& settings);
 // What takes effect: a value whose needs are not met counts as the toggle's reference value.
 Settings effective_settings(const Subject& subject, const Settings& settings);
 // Names of the toggles that differ, in the order of the subject file.

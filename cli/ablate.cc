@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ablate/hunt.h"
+#include "cli/case_options.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "compare/verdict.h"
+
+namespace nanhunt::cli {
+namespace {
+
+std::string word_of(ablate::TrialResult result) {
+  switch (result) {
+    case ablate::TrialResult::kPass: return "pass";
+    case ablate::TrialResult::kFail: return "fail";
+    case ablate::TrialResult::kUnresolved: return "unresolved";
+  }
+  return "";
+}
+
+void print_table(const ablate::Hunt& hunt) {
+  if (hunt.verdict.origins.empty()) {
+    std::printf("nothing to explain: %s\n",
+                std::string(compare::name_of(hunt.verdict.kind)).c_str());
+    return;
+  }
+  std::printf("failure: %s\n",
+              trace::describe(hunt.verdict.origins.front().finding.what).c_str());
+  for (const ablate::TrialRow& trial : hunt.trials) {
+    std::printf("  %-40s %-10s %5.1f s  %s\n", trial.name.c_str(),
+                word_of(trial.verdict.result).c_str(), trial.seconds,
+                trial.verdict.reason.c_str());
+  }
+  if (hunt.verdict.cause) std::printf("cause: %s\n", hunt.verdict.cause->statement.c_str());
+}
+
+nlohmann::json table_json(const ablate::Hunt& hunt) {
+  nlohmann::json trials = nlohmann::json::array();
+  for (const ablate::TrialRow& trial : hunt.trials) {
+    trials.push_back({{"trial", trial.name},
+                      {"result", word_of(trial.verdict.result)},
+                      {"reason", trial.verdict.reason},
+                      {"seconds", trial.seconds}});
+  }
+  return {{"trials", trials}, {"verdict", compare::to_json(hunt.verdict)}};
+}
+
+}  // namespace
+
+int ablate_command(const std::vector<std::string>& arguments) {
+  const Parsed parsed = parse_options("ablate", arguments, case_options(), {"CASE"});
+  if (parsed.wants_help) return 0;
+  const CaseSetup setup = set_up_case(parsed);
+  ProgressPrinter progress;
+  ablate::ChildRunner children;
+  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work, {},
+                        progress.sink());
+  for (const std::string& line : ablate::price(setup.the_case, setup.bench,
+                                               runner.typical_seconds(), setup.jobs)) {
+    runner.say({line});
+  }
+  ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);
+  const ablate::Hunt hunt =
+      ablate::hunt(bench, {.jobs = setup.jobs, .ablate = true, .case_name = parsed.text("CASE")});
+  if (parsed.flag("json")) {
+    std::printf("%s\n", table_json(hunt).dump(2).c_str());
+  } else {
+    print_table(hunt);
+  }
+  return compare::exit_status(hunt.verdict);
+}
+
+}  // namespace nanhunt::cli

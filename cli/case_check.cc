@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/case_check.h"
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <optional>
+
+#include "ablate/hunt.h"
+#include "cli/fault_draw.h"
+#include "cli/trace_pairs.h"
+#include "trace/error.h"
+
+namespace nanhunt::cli {
+namespace {
+
+constexpr const char* kRanksToggle = "launch.ranks";
+
+// A case as the check runs it: with the fault or without.
+struct Variant {
+  ablate::Case the_case;
+  oracle::Thresholds thresholds;
+  std::unique_ptr<ablate::Runner> runner;
+  std::unique_ptr<ablate::Bench> bench;
+};
+
+std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
+                                      const CheckOptions& options, const std::string& folder,
+                                      const DrawnFault* fault, ablate::ChildRunner& children) {
+  auto variant = std::make_unique<Variant>();
+  variant->the_case = ablate::read_case(case_file);
+  variant->thresholds = options.thresholds;
+  for (const auto& [key, value] : variant->the_case.thresholds) {
+    variant->thresholds.override_with(key, value);
+  }
+  std::map<std::string, std::string> environment;
+  if (fault) {
+    const auto file = std::filesystem::absolute(options.work / "side.json");
+    write_fault_file(*fault, file);
+    environment["NANHUNT_FAULT_FILE"] = file.string();
+  }
+  variant->runner = std::make_unique<ablate::Runner>(
+      children, variant->the_case.subject, options.build, options.work / folder, environment,
+      ablate::ProgressSink());
+  ablate::BenchOptions bench;
+  bench.repeats = static_cast<int32_t>(variant->thresholds["calibration_repeats"]);
+  variant->bench = std::make_unique<ablate::Bench>(variant->the_case, variant->thresholds,
+                                                   *variant->runner, bench);
+  return variant;
+}
+
+FieldScore flat_score(const std::string& field, const std::string& difference) {
+  return {field, "equal", difference.empty() ? "equal" : difference, difference.empty()};
+}
+
+// Fills a row; whatever is thrown becomes a failed score.
+CheckRow timed(const std::string& name, const std::string& drawn,
+               const std::function<void(CheckRow&)>& body) {
+  CheckRow row;
+  row.name = name;
+  row.drawn = drawn;
+  const auto started = std::chrono::steady_clock::now();
+  try {
+    body(row);
+  } catch (const std::exception& error) {
+    row.scores.push_back({"hunt", "a verdict", error.what(), false});
+  }
+  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return row;
+}
+
+void score_hunt(CheckRow& row, const Expectation& expectation, const ablate::Hunt& hunt) {
+  row.thresholds_sha256 = hunt.verdict.thresholds_sha256;
+  row.scores = score(expectation, hunt.verdict, trace::TraceReader(hunt.candidate.trace).facts(),
+                     trace::TraceReader(hunt.reference.trace).facts());
+}
+
+// The failing run again with ranks as processes: the same verdict, and equal value digests.
+void score_processes(CheckRow& row, Variant& variant, const ablate::Hunt& hunt,
+                     Expectation expectation) {
+  ablate::Settings settings = variant.the_case.failing;
+  ablate::set_value(variant.the_case.subject, settings, kRanksToggle, "processes");
+  const ablate::Run run =
+      variant.runner->run(variant.bench->request("process ranks", settings, hunt.scope));
+  const compare::Verdict verdict = variant.bench->judge(run, hunt.reference, hunt.scope);
+  row.thresholds_sha256 = verdict.thresholds_sha256;
+  expectation.fields.erase("cause");  // no ablation is made again
+  const trace::TraceReader processes(run.trace), threads(hunt.candidate.trace);
+  row.scores = score(expectation, verdict, processes.facts(),
+                     trace::TraceReader(hunt.reference.trace).facts());
+  row.scores.push_back(flat_score("digests", digest_difference(threads, processes)));
+}
+
+}  // namespace
+
+std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
+                                 const CheckOptions& options, ablate::ChildRunner& children) {
+  const std::string name = case_file.stem().string();
+  const DrawnFault fault = read_fault(case_file, options.seed);
+  const Expectation expectation = read_expectation(case_file, fault.numbers);
+  const std::string drawn = describe(fault);
+  std::vector<CheckRow> rows;
+  std::unique_ptr<Variant> failing;
+  std::optional<ablate::Hunt> hunt;
+  rows.push_back(timed(name, drawn, [&](CheckRow& row) {
+    failing = make_variant(case_file, options, "drawn", &fault, children);
+    hunt = ablate::hunt(*failing->bench, {.jobs = options.jobs, .ablate = true, .case_name = name});
+    score_hunt(row, expectation, *hunt);
+    const std::string told = file_that_holds(failing->runner->work() / "runs", fault.name);
+    row.scores.push_back({"traces", "tell nothing of the fault",
+                          told.empty() ? "tell nothing of the fault" : told, told.empty()});
+  }));
+  rows.push_back(timed(name + " processes", drawn, [&](CheckRow& row) {
+    if (!hunt) throw trace::Error(trace::ErrorKind::kInternal, "there is no hunt to repeat");
+    score_processes(row, *failing, *hunt, expectation);
+  }));
+  rows.push_back(timed(name + " twin", "no fault", [&](CheckRow& row) {
+    const auto twin = make_variant(case_file, options, "twin", nullptr, children);
+    score_hunt(row, clean_expectation(),
+               ablate::hunt(*twin->bench, {.jobs = options.jobs, .ablate = true, .case_name = name}));
+  }));
+  return rows;
+}
+
+std::string to_text(const CheckRow& row) {
+  char head[256];
+  std::snprintf(head, sizeof head, "%-4s %-40s %6.1f s  thresholds %.12s  %s\n",
+                row.passed() ? "pass" : "FAIL", row.name.c_str(), row.seconds,
+                row.thresholds_sha256.c_str(), row.drawn.c_str());
+  std::string text = head;
+  for (const FieldScore& each : row.scores) {
+    text += std::string(each.same ? "       " : "     ! ") + each.field + ": " + each.expected;
+    text += " | got " + each.got + "\n";
+  }
+  return text;
+}
+
+}  // namespace nanhunt::cli

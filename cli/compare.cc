@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/program_options.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/case_options.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "compare/judge.h"
+
+namespace nanhunt::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description options_of_compare() {
+  po::options_description options("options");
+  options.add_options()("same-layout", po::bool_switch(),
+                        "rank by rank, first bit difference; needs no placements")(
+      "rules", po::value<std::string>(), "rules file, applied to the reference's names")(
+      "envelope", po::value<std::string>(), "envelope of an earlier calibration")(
+      "thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")(
+      "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
+                                                   "exit status for `git bisect run`");
+  return options;
+}
+
+}  // namespace
+
+int compare_command(const std::vector<std::string>& arguments) {
+  const Parsed parsed =
+      parse_options("compare", arguments, options_of_compare(), {"TRACE", "REFERENCE"});
+  if (parsed.wants_help) return 0;
+  const oracle::Thresholds thresholds = read_thresholds(parsed);
+  std::optional<trace::RulesFile> rules;
+  std::optional<oracle::Envelope> envelope;
+  if (parsed.has("rules")) rules = trace::read_rules_file(parsed.text("rules"));
+  if (parsed.has("envelope")) envelope = oracle::read_envelope(parsed.text("envelope"));
+  ProgressPrinter progress;
+  compare::JudgeOptions judge;
+  judge.same_layout = parsed.flag("same-layout");
+  judge.rules = rules ? &*rules : nullptr;
+  judge.envelope = envelope ? &*envelope : nullptr;
+  judge.exploratory = parsed.has("thresholds");
+  judge.progress = [&](const std::string& line) { progress.print({line}); };
+  const trace::TraceReader candidate(parsed.text("TRACE"));
+  const trace::TraceReader reference(parsed.text("REFERENCE"));
+  const compare::Verdict verdict =
+      compare::compare_traces(candidate, reference, thresholds, judge);
+  if (parsed.flag("json")) {
+    std::printf("%s\n", compare::to_json(verdict).dump(2).c_str());
+  } else {
+    std::fputs(compare::to_text(verdict).c_str(), stdout);
+  }
+  return compare::exit_status(verdict);
+}
+
+}  // namespace nanhunt::cli
