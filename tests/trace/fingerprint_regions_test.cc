@@ -209,6 +209,49 @@ TEST(FingerprintRegions, StridesDoNotMatter) {
   }
 }
 
+// Runs longer than one piece of the pass, gathered and direct.
+TEST(FingerprintRegions, LongRunsAreCutInPieces) {
+  const Logical logical = random_logical(DType::kBFloat16, {3, 10007}, 12);
+  Placement transposed = whole({}, {3, 10007});
+  transposed.to_logical = {1, 0};
+  const Prints gathered = print_cut(logical, transposed, {10007, 3});
+  PrintOptions portable;
+  portable.portable = true;
+  const Prints direct = fingerprint(
+      contiguous_view(logical.bytes.data(), logical.dtype, {3, 10007}), whole({}, {3, 10007}),
+      portable);
+  expect_equal(gathered.regions[0], direct.regions[0]);
+  EXPECT_EQ(gathered.statistics.count, 3u * 10007);
+  EXPECT_EQ(gathered.statistics.nan, direct.statistics.nan);
+  EXPECT_NE(gathered.raw_digest, direct.raw_digest);
+}
+
+// A value is the same in every container that holds it; kinds of number are told apart.
+TEST(FingerprintRegions, ValuesDoNotDependOnTheirContainer) {
+  std::mt19937_64 random(13);
+  std::vector<float> wide(300);
+  std::vector<uint16_t> narrow(300);
+  std::vector<double> doubles(300);
+  std::vector<int32_t> ints(300);
+  std::vector<int64_t> longs(300);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    narrow[i] = static_cast<uint16_t>(random());
+    widen_to_float(&narrow[i], DType::kBFloat16, 1, &wide[i]);
+    doubles[i] = wide[i];
+    longs[i] = ints[i] = static_cast<int32_t>(random());
+  }
+  const auto digest = [](const void* data, DType dtype) {
+    return fingerprint(contiguous_view(data, dtype, {300}), whole({}, {300}))
+        .regions[0]
+        .value_digest;
+  };
+  EXPECT_EQ(digest(narrow.data(), DType::kBFloat16), digest(wide.data(), DType::kFloat32));
+  EXPECT_EQ(digest(ints.data(), DType::kInt32), digest(longs.data(), DType::kInt64));
+  EXPECT_NE(digest(doubles.data(), DType::kFloat64), digest(wide.data(), DType::kFloat32));
+  EXPECT_NE(digest(narrow.data(), DType::kFloat16), digest(narrow.data(), DType::kBFloat16));
+  EXPECT_NE(digest(longs.data(), DType::kInt64), digest(longs.data(), DType::kFloat64));
+}
+
 TEST(FingerprintRegions, FlatRangesOfAStridedTensor) {
   const Logical logical = random_logical(DType::kFloat32, {6, 10}, 5);
   const TensorView strided{logical.bytes.data(), DType::kFloat32, {10, 6}, {1, 10}};
