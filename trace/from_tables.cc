@@ -41,8 +41,8 @@ Region region_from(const SegmentTables& tables, const schema::BoxRow& row) {
   Region region;
   region.local_start = numbers<int64_t>(tables, row.at, row.local_count);
   region.logical_start = numbers<int64_t>(tables, row.at + row.local_count, row.logical_count);
-  region.extent = numbers<int64_t>(
-      tables, row.at + row.local_count + uint64_t{row.logical_count}, row.extent_count);
+  region.extent = numbers<int64_t>(tables, row.at + row.local_count + uint64_t{row.logical_count},
+                                   row.extent_count);
   return region;
 }
 
@@ -51,8 +51,7 @@ Placement placement_from(const SegmentTables& tables, const schema::PlacementRow
   for (const int64_t index : range(tables.integers, row.axes_at, row.axes_count)) {
     placement.axes.push_back(text(tables.strings, static_cast<uint64_t>(index)));
   }
-  placement.logical_shape =
-      numbers<int64_t>(tables, row.logical_shape_at, row.logical_shape_count);
+  placement.logical_shape = numbers<int64_t>(tables, row.logical_shape_at, row.logical_shape_count);
   placement.to_logical = numbers<int32_t>(tables, row.to_logical_at, row.to_logical_count);
   placement.flat = row.flat != 0;
   for (const schema::MeshRow& mesh : range(tables.mesh, row.mesh_at, row.mesh_count)) {
@@ -93,8 +92,7 @@ Record record_from(const SegmentTables& tables, const Placements& placements,
   for (const schema::LinkRow& link : range(tables.links, row.links_at, row.links_count)) {
     record.links.push_back({link.sequence, word(link.grade, LinkGrade::kValue, "link grade")});
   }
-  const auto digests =
-      range(tables.digests, row.segment_digests_at, row.segment_digests_count);
+  const auto digests = range(tables.digests, row.segment_digests_at, row.segment_digests_count);
   record.segment_digests.assign(digests.begin(), digests.end());
   const auto regions = range(tables.regions, row.regions_at, row.regions_count);
   record.regions.assign(regions.begin(), regions.end());

@@ -67,9 +67,8 @@ Handle list_space(size_t count) {
 }
 
 void write_attribute(hid_t owner, const char* name, hid_t type, const void* value, size_t count) {
-  const Handle space =
-      count == 1 ? Handle(H5Screate(H5S_SCALAR), H5Sclose, "create a data space")
-                 : list_space(count);
+  const Handle space = count == 1 ? Handle(H5Screate(H5S_SCALAR), H5Sclose, "create a data space")
+                                  : list_space(count);
   const Handle attribute(H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
                          "create attribute " + std::string(name));
   check(H5Awrite(attribute, type, value), "write attribute " + std::string(name));
@@ -80,7 +79,9 @@ void write_attribute(hid_t owner, const char* name, const std::string& text) {
   write_attribute(owner, name, type, text.c_str());
 }
 
-bool has_attribute(hid_t owner, const char* name) { return H5Aexists(owner, name) > 0; }
+bool has_attribute(hid_t owner, const char* name) {
+  return H5Aexists(owner, name) > 0;
+}
 
 void read_attribute(hid_t owner, const char* name, hid_t type, void* value, size_t count) {
   const Handle attribute(H5Aopen(owner, name, H5P_DEFAULT), H5Aclose,

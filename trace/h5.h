@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checked wrappers of the few HDF5 C calls that trace files need. A call that fails throws Failure
-// with words of ours; HDF5's own error text is switched off while a Quiet lives and is never passed on.
-// Not thread safe between themselves beyond what HDF5 is: one lock per process.
+// with words of ours; HDF5's own error text is switched off while a Quiet lives and is never passed
+// on. Not thread safe between themselves beyond what HDF5 is: one lock per process.
 #pragma once
 
 #include <hdf5.h>

@@ -21,8 +21,12 @@ struct SinkFile {
   haddr_t end_of_file;
 };
 
-SinkFile* as_sink(H5FD_t* file) { return reinterpret_cast<SinkFile*>(file); }
-const SinkFile* as_sink(const H5FD_t* file) { return reinterpret_cast<const SinkFile*>(file); }
+SinkFile* as_sink(H5FD_t* file) {
+  return reinterpret_cast<SinkFile*>(file);
+}
+const SinkFile* as_sink(const H5FD_t* file) {
+  return reinterpret_cast<const SinkFile*>(file);
+}
 
 H5FD_t* open_sink(const char*, unsigned, hid_t access, haddr_t) {
   const void* info = H5Pget_driver_info(access);
@@ -53,7 +57,9 @@ herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) {
   return 0;
 }
 
-haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) { return as_sink(file)->end_of_file; }
+haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
+  return as_sink(file)->end_of_file;
+}
 
 // Cells that were never written, or whose write failed, read as zeros.
 herr_t read_sink(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* buffer) {
@@ -134,6 +140,8 @@ SinkDriver::SinkDriver(hid_t access, Sink* sink) {
   }
 }
 
-SinkDriver::~SinkDriver() { H5FDunregister(driver_); }
+SinkDriver::~SinkDriver() {
+  H5FDunregister(driver_);
+}
 
 }  // namespace nanhunt::trace::h5

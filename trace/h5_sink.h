@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HDF5 file driver with which segments are written: it writes to a file descriptor and remembers
-// the first failed write instead of failing. HDF5 cannot close a file cleanly once a write failed (the
-// library tries again at exit, and prints); with this driver it never learns of a full disk. The writer
-// asks `Sink::error` after closing, and throws the file away when it is not 0.
+// The HDF5 file driver with which segments are written: it writes to a file descriptor and
+// remembers the first failed write instead of failing. HDF5 cannot close a file cleanly once a
+// write failed (the library tries again at exit, and prints); with this driver it never learns of a
+// full disk. The writer asks `Sink::error` after closing, and throws a file with an error away.
 #pragma once
 
 #include <hdf5.h>

@@ -6,10 +6,12 @@
 namespace nanhunt::trace::h5 {
 namespace {
 
-Handle text_type() { return fixed_text_type(H5T_VARIABLE); }
+Handle text_type() {
+  return fixed_text_type(H5T_VARIABLE);
+}
 
-// Text of any length is converted in pieces; the default piece, 1 MiB that HDF5 zeroes for each call,
-// would take longer than all else in a file.
+// Text of any length is converted in pieces; the default piece, 1 MiB that HDF5 zeroes for each
+// call, would take longer than all else in a file.
 Handle text_transfer() {
   constexpr size_t kPieceBytes = 1 << 14;
   Handle transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose, "create a property list");
@@ -31,13 +33,13 @@ size_t rows_of(hid_t dataset, const char* name) {
 
 void read_all(hid_t dataset, const char* name, hid_t type, void* out,
               hid_t transfer = H5P_DEFAULT) {
-  check(H5Dread(dataset, type, H5S_ALL, H5S_ALL, transfer, out),
-        std::string("read table ") + name);
+  check(H5Dread(dataset, type, H5S_ALL, H5S_ALL, transfer, out), std::string("read table ") + name);
 }
 
-// Copies fields by name out of rows whose layout is another: a minor version older or newer than ours.
-void copy_by_name(const char* raw, const char* name, std::span<const Field> fields,
-                  hid_t file_type, size_t row_size, char* rows, size_t count) {
+// Copies fields by name out of rows whose layout is another: a minor version older or newer than
+// ours.
+void copy_by_name(const char* raw, const char* name, std::span<const Field> fields, hid_t file_type,
+                  size_t row_size, char* rows, size_t count) {
   const size_t file_row_size = H5Tget_size(file_type);
   for (const Field& field : fields) {
     const int member = H5Tget_member_index(file_type, field.name);
@@ -95,7 +97,9 @@ void write_texts(hid_t file, const char* name, const std::vector<std::string>& t
   write_list(file, name, text_type(), pointers.data(), pointers.size(), text_transfer());
 }
 
-size_t count_rows(hid_t file, const char* name) { return rows_of(open_table(file, name), name); }
+size_t count_rows(hid_t file, const char* name) {
+  return rows_of(open_table(file, name), name);
+}
 
 void read_rows(hid_t file, const char* name, std::span<const Field> fields, size_t row_size,
                void* rows, size_t count) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: one-dimensional, contiguous HDF5 datasets of compound rows, described by a list of fields;
-// and lists of text. Little-endian on disk and in memory, so that rows move without conversion.
+// Tables: one-dimensional, contiguous HDF5 datasets of compound rows, described by a list of
+// fields; and lists of text. Little-endian on disk and in memory, so that rows move without
+// conversion.
 #pragma once
 
 #include <bit>

@@ -17,8 +17,9 @@
 
 namespace nanhunt::trace {
 
-// Names a logical tensor, or one of its pieces, in every layout. The samples that a piece covers are
-// told by its regions; `occurrence` counts repeats for the same samples within a step (recompute).
+// Names a logical tensor, or one of its pieces, in every layout. The samples that a piece covers
+// are told by its regions; `occurrence` counts repeats for the same samples within a step
+// (recompute).
 struct What {
   int64_t step = 0;
   std::string site;  // dotted, layer numbers global: "decoder.layers.3.mlp.linear_fc1"

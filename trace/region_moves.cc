@@ -37,8 +37,7 @@ Region moved_region(const Placement& placement, const Region& region, const Regi
   }
   for (size_t local = 0; local < region.local_start.size(); ++local) {
     const auto d = static_cast<size_t>(placement.to_logical[local]);
-    moved.local_start.push_back(region.local_start[local] + box.start[d] -
-                                region.logical_start[d]);
+    moved.local_start.push_back(region.local_start[local] + box.start[d] - region.logical_start[d]);
   }
   return moved;
 }
@@ -115,8 +114,8 @@ void check_fit(const Placement& placement, const std::vector<RegionMove>& moves,
   for (const int64_t size : placement.logical_shape) {
     shape += (shape.empty() ? "" : " x ") + std::to_string(size);
   }
-  throw Error(ErrorKind::kUsage,
-              "the moves do not fit a logical tensor of " + (shape.empty() ? "no dimension" : shape));
+  throw Error(ErrorKind::kUsage, "the moves do not fit a logical tensor of " +
+                                     (shape.empty() ? "no dimension" : shape));
 }
 
 }  // namespace

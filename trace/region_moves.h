@@ -11,8 +11,8 @@
 namespace nanhunt::trace {
 
 // Each region is cut by each move's `from` box; what lies inside goes to its place in the target of
-// logical shape `to_shape` (empty: unchanged). Local cells that no move covers count as padding, that
-// is, they are not compared. Moves that do not fit the placement's dimensions: Error(kUsage).
+// logical shape `to_shape` (empty: unchanged). Local cells that no move covers count as padding,
+// that is, they are not compared. Moves that do not fit the placement's dimensions: Error(kUsage).
 Placement move_regions(const Placement& placement, const std::vector<RegionMove>& moves,
                        const std::vector<int64_t>& to_shape);
 

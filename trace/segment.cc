@@ -8,14 +8,22 @@ namespace nanhunt::trace {
 
 std::string_view name_of(CutReason cut) {
   switch (cut) {
-    case CutReason::kStepEnd: return "step_end";
-    case CutReason::kRows: return "rows";
-    case CutReason::kAge: return "age";
-    case CutReason::kNonFinite: return "non_finite";
-    case CutReason::kTrigger: return "trigger";
-    case CutReason::kException: return "exception";
-    case CutReason::kSignal: return "signal";
-    case CutReason::kClose: return "close";
+    case CutReason::kStepEnd:
+      return "step_end";
+    case CutReason::kRows:
+      return "rows";
+    case CutReason::kAge:
+      return "age";
+    case CutReason::kNonFinite:
+      return "non_finite";
+    case CutReason::kTrigger:
+      return "trigger";
+    case CutReason::kException:
+      return "exception";
+    case CutReason::kSignal:
+      return "signal";
+    case CutReason::kClose:
+      return "close";
   }
   return "unknown";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment: the unit in which a trace is written. Rows of one step and rank, in memory, and the file
-// step-000012/rank-00003.000.h5 that holds them. A file is written under a temporary name, closed and
-// renamed: what has its final name is whole. Format: docs/trace_format.md.
+// A segment: the unit in which a trace is written. Rows of one step and rank, in memory, and the
+// file step-000012/rank-00003.000.h5 that holds them. A file is written under a temporary name,
+// closed and renamed: what has its final name is whole. Format: docs/trace_format.md.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class CutReason : uint8_t {
   kTrigger = 4,
   kException = 5,
   kSignal = 6,
-  kClose = 7,      // the recorder was closed inside a step
+  kClose = 7,  // the recorder was closed inside a step
 };
 
 std::string_view name_of(CutReason cut);  // "step_end", "rows", ...
@@ -43,10 +43,10 @@ struct Segment {
   RunFacts facts;
   std::vector<Record> records;
   std::vector<std::vector<std::byte>> values;  // packed in local order; empty where not captured
-  std::vector<Collective> collectives;         // completed since the last segment, with log index below
-  std::vector<int64_t> collective_index;       // index of each in the log of (step, rank)
+  std::vector<Collective> collectives;    // completed since the last segment, with log index below
+  std::vector<int64_t> collective_index;  // index of each in the log of (step, rank)
   CutReason cut = CutReason::kStepEnd;
-  std::string cut_detail;                      // signal or exception text
+  std::string cut_detail;  // signal or exception text
   // What the recorder left out, by reason: "memory", "bytes", "hook_failed: TEXT"; with counts.
   std::vector<std::pair<std::string, int64_t>> dropped;
 };

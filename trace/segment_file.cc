@@ -105,8 +105,8 @@ void SegmentFile::open_checked() {
   file_ = Handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access), H5Fclose,
                  "open it as HDF5: the file is damaged");
   check_format();
-  h5::read_row_attribute(file_, schema::kSegmentAttribute, schema::header_fields(),
-                         sizeof(header_), &header_);
+  h5::read_row_attribute(file_, schema::kSegmentAttribute, schema::header_fields(), sizeof(header_),
+                         &header_);
   if (header_.step != name_.step || header_.rank != name_.rank || header_.index != name_.index) {
     fail("the file says rank " + std::to_string(header_.rank) + ", step " +
          std::to_string(header_.step) + ", segment " + std::to_string(header_.index) +

@@ -10,19 +10,37 @@ namespace {
 using h5::Field;
 using h5::Handle;
 
-Handle copy(hid_t type) { return Handle(H5Tcopy(type), H5Tclose, "copy a type"); }
-Handle int32_type() { return copy(H5T_STD_I32LE); }
-Handle int64_type() { return copy(H5T_STD_I64LE); }
-Handle uint8_type() { return copy(H5T_STD_U8LE); }
-Handle uint32_type() { return copy(H5T_STD_U32LE); }
-Handle uint64_type() { return copy(H5T_STD_U64LE); }
-Handle double_type() { return copy(H5T_IEEE_F64LE); }
+Handle copy(hid_t type) {
+  return Handle(H5Tcopy(type), H5Tclose, "copy a type");
+}
+Handle int32_type() {
+  return copy(H5T_STD_I32LE);
+}
+Handle int64_type() {
+  return copy(H5T_STD_I64LE);
+}
+Handle uint8_type() {
+  return copy(H5T_STD_U8LE);
+}
+Handle uint32_type() {
+  return copy(H5T_STD_U32LE);
+}
+Handle uint64_type() {
+  return copy(H5T_STD_U64LE);
+}
+Handle double_type() {
+  return copy(H5T_IEEE_F64LE);
+}
 
 Handle array_type(hid_t element, hsize_t count) {
   return Handle(H5Tarray_create2(element, 1, &count), H5Tclose, "create an array type");
 }
-Handle mesh_list_type() { return array_type(H5T_STD_I32LE, kMeshAxes); }
-Handle sketch_type() { return array_type(H5T_IEEE_F64LE, kSketchBuckets); }
+Handle mesh_list_type() {
+  return array_type(H5T_STD_I32LE, kMeshAxes);
+}
+Handle sketch_type() {
+  return array_type(H5T_IEEE_F64LE, kSketchBuckets);
+}
 
 // Bytes with names, 0 .. count-1, as the vocabulary spells them.
 template <typename Enum>
@@ -35,14 +53,30 @@ Handle enum_type(uint8_t count) {
   return type;
 }
 
-Handle phase_type() { return enum_type<Phase>(9); }
-Handle lane_type() { return enum_type<Lane>(3); }
-Handle dtype_type() { return enum_type<DType>(12); }
-Handle axis_type() { return enum_type<MeshAxis>(kMeshAxes); }
-Handle kind_type() { return enum_type<PlacementKind>(8); }
-Handle reduce_type() { return enum_type<ReduceOp>(4); }
-Handle grade_type() { return enum_type<LinkGrade>(3); }
-Handle cut_type() { return enum_type<CutReason>(8); }
+Handle phase_type() {
+  return enum_type<Phase>(9);
+}
+Handle lane_type() {
+  return enum_type<Lane>(3);
+}
+Handle dtype_type() {
+  return enum_type<DType>(12);
+}
+Handle axis_type() {
+  return enum_type<MeshAxis>(kMeshAxes);
+}
+Handle kind_type() {
+  return enum_type<PlacementKind>(8);
+}
+Handle reduce_type() {
+  return enum_type<ReduceOp>(4);
+}
+Handle grade_type() {
+  return enum_type<LinkGrade>(3);
+}
+Handle cut_type() {
+  return enum_type<CutReason>(8);
+}
 
 // Bits of the mantissa from 0, then the exponent, then the sign.
 Handle custom_float(size_t bytes, size_t mantissa_bits, size_t exponent_bits, size_t bias) {
@@ -90,19 +124,29 @@ std::string values_path(const std::string& site, Phase phase, const std::string&
 
 Handle value_type(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return copy(H5T_IEEE_F64LE);
-    case DType::kFloat32: return copy(H5T_IEEE_F32LE);
-    case DType::kFloat16: return custom_float(2, 10, 5, 15);
-    case DType::kBFloat16: return custom_float(2, 7, 8, 127);
-    case DType::kFloat8E5M2: return custom_float(1, 2, 5, 15);
-    case DType::kInt64: return copy(H5T_STD_I64LE);
-    case DType::kInt32: return copy(H5T_STD_I32LE);
-    case DType::kInt16: return copy(H5T_STD_I16LE);
-    case DType::kInt8: return copy(H5T_STD_I8LE);
+    case DType::kFloat64:
+      return copy(H5T_IEEE_F64LE);
+    case DType::kFloat32:
+      return copy(H5T_IEEE_F32LE);
+    case DType::kFloat16:
+      return custom_float(2, 10, 5, 15);
+    case DType::kBFloat16:
+      return custom_float(2, 7, 8, 127);
+    case DType::kFloat8E5M2:
+      return custom_float(1, 2, 5, 15);
+    case DType::kInt64:
+      return copy(H5T_STD_I64LE);
+    case DType::kInt32:
+      return copy(H5T_STD_I32LE);
+    case DType::kInt16:
+      return copy(H5T_STD_I16LE);
+    case DType::kInt8:
+      return copy(H5T_STD_I8LE);
     // HDF5 reads the largest exponent as Inf and NaN, which it is not in E4M3.
     case DType::kFloat8E4M3:
     case DType::kUInt8:
-    case DType::kBool: return copy(H5T_STD_U8LE);
+    case DType::kBool:
+      return copy(H5T_STD_U8LE);
   }
   throw h5::Failure("no such dtype");
 }
@@ -112,7 +156,9 @@ bool needs_dtype_attribute(DType dtype) {
 }
 
 #define NANHUNT_FIELD(Row, member, type) \
-  Field { #member, offsetof(Row, member), type }
+  Field {                                \
+#member, offsetof(Row, member), type \
+  }
 
 std::span<const Field> header_fields() {
   static const Field fields[] = {

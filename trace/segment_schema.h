@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows, field names and value types of a segment file: the one place where the format is spelled out
-// in code (docs/trace_format.md in words). A field may be added with a new minor version; changing or
-// removing one needs a new major version.
+// Rows, field names and value types of a segment file: the one place where the format is spelled
+// out in code (docs/trace_format.md in words). A field may be added with a new minor version;
+// changing or removing one needs a new major version.
 //
 // Lists of varying length lie in shared lists: a `..._at` and `..._count` pair is a range of
-// `integers`, `digests`, `links`, `regions`, `mesh` or `boxes`. Text is an index into `strings`, whose
-// entry 0 is "".
+// `integers`, `digests`, `links`, `regions`, `mesh` or `boxes`. Text is an index into `strings`,
+// whose entry 0 is "".
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ inline constexpr char kDTypeAttribute[] = "dtype";
 inline constexpr char kValuesGroup[] = "values";
 std::string values_path(const std::string& site, Phase phase, const std::string& role,
                         int64_t sequence);
-// Type of the elements in the file: IEEE, integer, or custom float for bf16 and fp8_e5m2; fp8_e4m3 and
-// bool are plain bytes.
+// Type of the elements in the file: IEEE, integer, or custom float for bf16 and fp8_e5m2; fp8_e4m3
+// and bool are plain bytes.
 h5::Handle value_type(DType dtype);
 bool needs_dtype_attribute(DType dtype);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment as the tables of its file, and back. The tables know nothing of HDF5; making them copies
-// no values.
+// A segment as the tables of its file, and back. The tables know nothing of HDF5; making them
+// copies no values.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ SegmentTables to_tables(const Segment& segment);
 // The values of record `index`; nullptr when they were not captured.
 const std::vector<std::byte>* captured_values(const Segment& segment, size_t index);
 
-// Throws Failure when a row points outside its list or holds a number that has no meaning. Values and
-// facts.host, facts.device included; `values` stays empty.
+// Throws Failure when a row points outside its list or holds a number that has no meaning. Values
+// and facts.host, facts.device included; `values` stays empty.
 Segment from_tables(const SegmentTables& tables);
 RunFacts facts_from_tables(const schema::HeaderRow& header, const std::vector<std::string>& strings,
                            const std::vector<schema::FactRow>& facts);

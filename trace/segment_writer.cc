@@ -98,7 +98,9 @@ void write_file(const Segment& segment, const SegmentTables& tables, const fs::p
   file.close("close the file");
 }
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
+std::string reason_of(int error) {
+  return std::generic_category().message(error);
+}
 
 [[noreturn]] void fail(const fs::path& path, const Segment& segment, const std::string& reason) {
   throw Error(ErrorKind::kInternal, "cannot write " + path.string() + " (rank " +

@@ -53,7 +53,9 @@ bool match(std::span<const std::string> pattern, std::span<const std::string> si
   return false;
 }
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
 
 // Calls text(piece) and capture(number) along the target; a "$" without digits has number 0.
 template <typename Text, typename Capture>
@@ -84,29 +86,31 @@ bool match_site(const std::string& pattern, const std::string& site, Parts* capt
 
 size_t count_stars(const std::string& pattern) {
   const Parts parts = split(pattern);
-  return static_cast<size_t>(std::count_if(parts.begin(), parts.end(), [](const auto& part) {
-    return part == "*" || part == "**";
-  }));
+  return static_cast<size_t>(std::count_if(
+      parts.begin(), parts.end(), [](const auto& part) { return part == "*" || part == "**"; }));
 }
 
 std::string target_fault(const std::string& target, size_t stars) {
   std::string fault;
-  walk_target(target, [](const std::string&) {}, [&](size_t number) {
-    if (number >= 1 && number <= stars) return;
-    if (number == 0) {
-      fault = "\"$\" must be followed by the number of a star, from 1";
-      return;
-    }
-    fault = "no star number " + std::to_string(number) + " in the pattern, which has " +
-            std::to_string(stars);
-  });
+  walk_target(
+      target, [](const std::string&) {},
+      [&](size_t number) {
+        if (number >= 1 && number <= stars) return;
+        if (number == 0) {
+          fault = "\"$\" must be followed by the number of a star, from 1";
+          return;
+        }
+        fault = "no star number " + std::to_string(number) + " in the pattern, which has " +
+                std::to_string(stars);
+      });
   return fault;
 }
 
 std::string fill_target(const std::string& target, const Parts& captures) {
   std::string filled;
-  walk_target(target, [&](const std::string& piece) { filled += piece; },
-              [&](size_t number) { filled += captures.at(number - 1); });
+  walk_target(
+      target, [&](const std::string& piece) { filled += piece; },
+      [&](size_t number) { filled += captures.at(number - 1); });
   Parts parts = split(filled);
   std::erase_if(parts, [](const std::string& part) { return part.empty(); });
   return join(parts);

@@ -21,7 +21,9 @@ int Step::find_collective(int32_t rank, int64_t log_index) const {
   return lookup(collective_index, rank, log_index);
 }
 
-const std::map<What, std::vector<int>>& Step::by_what() const { return what_index; }
+const std::map<What, std::vector<int>>& Step::by_what() const {
+  return what_index;
+}
 
 void Step::build_index() {
   record_index.clear();

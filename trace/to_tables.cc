@@ -178,9 +178,8 @@ void check_segment(const Segment& segment) {
                     std::to_string(record.where.rank) + " belongs to another segment");
     }
     const std::vector<std::byte>* values = captured_values(segment, i);
-    if (values != nullptr &&
-        values->size() != static_cast<size_t>(product(record.local_shape)) *
-                              size_of(record.storage)) {
+    if (values != nullptr && values->size() != static_cast<size_t>(product(record.local_shape)) *
+                                                   size_of(record.storage)) {
       throw Failure("values of " + describe(record.what) + " do not have the size of its shape");
     }
   }

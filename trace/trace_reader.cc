@@ -30,9 +30,9 @@ struct SegmentEntry {
   int64_t bytes = 0;
 };
 
-using Segments = std::vector<SegmentEntry>;             // by index
-using RankSegments = std::map<int32_t, Segments>;       // by rank
-using StepSegments = std::map<int64_t, RankSegments>;   // by step
+using Segments = std::vector<SegmentEntry>;            // by index
+using RankSegments = std::map<int32_t, Segments>;      // by rank
+using StepSegments = std::map<int64_t, RankSegments>;  // by step
 
 std::vector<fs::path> list_folder(const fs::path& folder) {
   std::vector<fs::path> paths;
@@ -206,9 +206,15 @@ TraceReader::~TraceReader() = default;
 TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 
-const fs::path& TraceReader::folder() const { return impl_->folder; }
-int32_t TraceReader::world_size() const { return impl_->world_size; }
-const std::vector<RunFacts>& TraceReader::facts() const { return impl_->facts; }
+const fs::path& TraceReader::folder() const {
+  return impl_->folder;
+}
+int32_t TraceReader::world_size() const {
+  return impl_->world_size;
+}
+const std::vector<RunFacts>& TraceReader::facts() const {
+  return impl_->facts;
+}
 
 std::vector<int64_t> TraceReader::steps() const {
   std::vector<int64_t> steps;
@@ -243,8 +249,7 @@ Step TraceReader::read_step(int64_t step) const {
     std::map<int64_t, Collective> log;  // they come in order of completion
     for (const SegmentEntry& entry : segments) {
       Segment segment = impl_->files.open(entry.path).read();
-      std::move(segment.records.begin(), segment.records.end(),
-                std::back_inserter(result.records));
+      std::move(segment.records.begin(), segment.records.end(), std::back_inserter(result.records));
       for (size_t i = 0; i < segment.collectives.size(); ++i) {
         log.insert_or_assign(segment.collective_index[i], std::move(segment.collectives[i]));
       }

@@ -25,7 +25,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// `count` distinct bytes-worth of elements; NaN and Inf codes among them for floats of one or two bytes.
+// `count` distinct bytes-worth of elements; NaN and Inf codes among them for floats of one or two
+// bytes.
 std::vector<std::byte> pattern_bytes(size_t count, unsigned seed);
 
 // A segment with one record per dtype (values captured), a scalar, an empty tensor, records without

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fills up while a segment is written, at each possible place: an error in our words, no
-// file under either name, no text by HDF5, also none when the program ends.
+// A disk that fills up while a segment is written, at each possible place: an error in our words,
+// no file under either name, no text by HDF5, also none when the program ends.
 //
-// A limit on the size of files stands for the full disk: the kernel refuses the write in the same way, and
-// the place is exact.
+// A limit on the size of files stands for the full disk: the kernel refuses the write in the same
+// way, and the place is exact.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -68,7 +68,8 @@ TEST(FullDisk, NothingIsLeftWhereverItFills) {
     EXPECT_EQ(count_files(folder.path()), 0u) << bytes;
   }
   EXPECT_EQ(limited_write(folder.path(), segment, size - 1), expected);
-  // The twin: the writer works after all the failures. HDF5 may write a little beyond the final end.
+  // The twin: the writer works after all the failures. HDF5 may write a little beyond the final
+  // end.
   EXPECT_EQ(limited_write(folder.path(), segment, size + (1 << 16)), "");
   EXPECT_EQ(TraceReader(folder.path()).read_step(12).records.size(), segment.records.size());
 }

@@ -68,7 +68,8 @@ TEST(RulesFile, SeparateProjectionsBecomeRegionsOfTheFusedOne) {
   Step step;
   for (const char* name : {"q_proj", "k_proj", "v_proj"}) {
     step.records.push_back(record_at("model.layers.7.attn." + std::string(name), "weight",
-                                     whole_matrix(4, 3), static_cast<int64_t>(step.records.size())));
+                                     whole_matrix(4, 3),
+                                     static_cast<int64_t>(step.records.size())));
   }
   apply_rules(rules_from(kFusedQkv), step);
   ASSERT_EQ(step.by_what().size(), 1u);
@@ -172,7 +173,8 @@ TEST(RulesFile, UnknownPlacementStaysUnknown) {
 
 TEST(RulesFile, FaultsAreNamedWithTheirPlace) {
   EXPECT_EQ(rules_error(kFusedQkv), "");
-  EXPECT_THAT(rules_error("{\"rules\": ["), AllOf(HasSubstr("names.json"), HasSubstr("at byte 12")));
+  EXPECT_THAT(rules_error("{\"rules\": ["),
+              AllOf(HasSubstr("names.json"), HasSubstr("at byte 12")));
   EXPECT_THAT(rules_error("[]"), HasSubstr("at the top: must be an object"));
   EXPECT_THAT(rules_error("{}"), HasSubstr("\"rules\" is missing"));
   EXPECT_THAT(rules_error(R"({"rules": 3})"), HasSubstr("at /rules: must be a list"));

@@ -19,12 +19,18 @@ using test::rich_segment;
 using test::TemporaryFolder;
 
 std::vector<double> numbers_of(const Statistics& s) {
-  return {static_cast<double>(s.count),     static_cast<double>(s.nan),
-          static_cast<double>(s.pos_inf),   static_cast<double>(s.neg_inf),
-          static_cast<double>(s.zero),      static_cast<double>(s.subnormal),
-          static_cast<double>(s.saturated), static_cast<double>(s.padding),
-          s.min,                            s.max,
-          s.sum,                            s.sum_squares};
+  return {static_cast<double>(s.count),
+          static_cast<double>(s.nan),
+          static_cast<double>(s.pos_inf),
+          static_cast<double>(s.neg_inf),
+          static_cast<double>(s.zero),
+          static_cast<double>(s.subnormal),
+          static_cast<double>(s.saturated),
+          static_cast<double>(s.padding),
+          s.min,
+          s.max,
+          s.sum,
+          s.sum_squares};
 }
 
 bool same_bits(double a, double b) {
@@ -88,7 +94,10 @@ TEST(SegmentRoundTrip, ComparisonSeesEachField) {
   const std::function<void(Record&)> changes[] = {
       [](Record& r) { r.what.occurrence++; },
       [](Record& r) { r.where.microbatch++; },
-      [](Record& r) { r.where.lane = Lane::kAutograd; r.where.lane = Lane::kCommunication; },
+      [](Record& r) {
+        r.where.lane = Lane::kAutograd;
+        r.where.lane = Lane::kCommunication;
+      },
       [](Record& r) { r.statistics.sum = 1; },
       [](Record& r) { r.statistics.sum_squares = 0.0; },
       [](Record& r) { r.links.pop_back(); },
@@ -123,7 +132,8 @@ TEST(SegmentRoundTrip, ValuesOfEachDTypeComeBackToTheBit) {
     ASSERT_EQ(doubles.size(), elements);
     for (size_t e = 0; e < elements; ++e) {
       const double expected = element_as_double(segment.values[i].data(), record.storage, e);
-      EXPECT_TRUE(same_bits(doubles[e], expected) || (std::isnan(doubles[e]) && std::isnan(expected)));
+      EXPECT_TRUE(same_bits(doubles[e], expected) ||
+                  (std::isnan(doubles[e]) && std::isnan(expected)));
     }
     ++checked;
   }
@@ -180,8 +190,9 @@ TEST(SegmentRoundTrip, FactsCollectivesAndDroppedComeBack) {
   Collective other = segment.collectives[0];
   other.inputs.push_back(1);
   EXPECT_FALSE(same_collective(step.collectives[0], other));
-  EXPECT_THAT(step.dropped, testing::UnorderedElementsAre(
-                                testing::Pair("memory", 4), testing::Pair("hook_failed: bad view", 1)));
+  EXPECT_THAT(step.dropped,
+              testing::UnorderedElementsAre(testing::Pair("memory", 4),
+                                            testing::Pair("hook_failed: bad view", 1)));
 }
 
 TEST(SegmentRoundTrip, EqualPlacementsAreStoredOnceAndShared) {
@@ -213,7 +224,8 @@ TEST(SegmentRoundTrip, ContradictingSegmentIsRefused) {
   EXPECT_EQ(test::error_text([&] { write_segment(folder.path(), segment); }), "");
   segment.values[0].pop_back();
   EXPECT_THAT(test::error_text([&] { write_segment(folder.path(), segment); }),
-              testing::AllOf(testing::HasSubstr("rank 1, step 12"), testing::HasSubstr("size of its shape")));
+              testing::AllOf(testing::HasSubstr("rank 1, step 12"),
+                             testing::HasSubstr("size of its shape")));
   segment = rich_segment(12, 1, 0, 2);
   segment.records[0].where.rank = 0;
   EXPECT_THAT(test::error_text([&] { write_segment(folder.path(), segment); }),

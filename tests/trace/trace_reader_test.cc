@@ -75,8 +75,9 @@ TEST(TraceReader, MissingIndexIsIncomplete) {
   EXPECT_TRUE(progress.present);
   EXPECT_FALSE(progress.complete);
   EXPECT_EQ(progress.last_sequence, 11);
-  EXPECT_EQ(describe_progress(progress),
-            "rank 0 reached the end of the step at sequence 11, but segments before it are missing");
+  EXPECT_EQ(
+      describe_progress(progress),
+      "rank 0 reached the end of the step at sequence 11, but segments before it are missing");
   EXPECT_EQ(reader.read_step(0).records.size(), 8u);
   // The twin: with the missing one the step is complete.
   write_segment(folder.path(), plain_segment(0, 0, 1, 1, 4, 4, CutReason::kRows));
@@ -96,9 +97,10 @@ TEST(TraceReader, MissingAndUnfinishedRanksAreNamed) {
   for (const RankProgress& progress : reader.read_step(0).progress) {
     texts.push_back(describe_progress(progress));
   }
-  EXPECT_THAT(texts, ElementsAre("", "rank 1 wrote nothing",
-                                 "rank 2 ends at sequence 2, no further segments",
-                                 "rank 3 ends at sequence 2, no further segments (signal: SIGTERM)"));
+  EXPECT_THAT(
+      texts,
+      ElementsAre("", "rank 1 wrote nothing", "rank 2 ends at sequence 2, no further segments",
+                  "rank 3 ends at sequence 2, no further segments (signal: SIGTERM)"));
   EXPECT_EQ(reader.facts().size(), 3u);
   EXPECT_EQ(reader.facts_of(1), nullptr);
 }
@@ -199,9 +201,9 @@ TEST(SegmentPath, RoundTripAndForeignNames) {
   ASSERT_TRUE(large.has_value());
   EXPECT_EQ(large->rank, 123456);
   for (const char* other :
-       {"step-000012/.rank-00003.007.h5.part", "step-000012/rank-3.7.h5", "step-12/rank-00003.007.h5",
-        "step-000012/rank-00003.007.h5~", "rank-00003.007.h5", "step-000012/rank--0003.007.h5",
-        "step-000012/rank-00003.007"}) {
+       {"step-000012/.rank-00003.007.h5.part", "step-000012/rank-3.7.h5",
+        "step-12/rank-00003.007.h5", "step-000012/rank-00003.007.h5~", "rank-00003.007.h5",
+        "step-000012/rank--0003.007.h5", "step-000012/rank-00003.007"}) {
     EXPECT_FALSE(parse_segment_path(other).has_value()) << other;
   }
 }
