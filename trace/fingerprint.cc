@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t kPieceElements = 4096;  // of a run: what is hashed raw is still in the cache
 
-// Rounding and flush-to-zero modes belong to the thread that calls; the pass must not depend on them.
+// Rounding and flush-to-zero modes belong to the thread that calls; the pass must not depend on
+// them.
 class DefaultFloatMode {
  public:
 #if defined(__SSE2__)
@@ -49,7 +50,8 @@ void run_walk(const TensorView& tensor, const Walk& walk, RunKernel kernel, RawS
     for (int64_t done = 0; done < length; done += kPieceElements) {
       const int64_t count = std::min(kPieceElements, length - done);
       const int64_t at = local + done * stride;
-      const void* run = static_cast<const std::byte*>(tensor.data) + at * static_cast<int64_t>(size);
+      const void* run =
+          static_cast<const std::byte*>(tensor.data) + at * static_cast<int64_t>(size);
       if (stride == 1 || count == 1) {
         raw.cover(at + count);
       } else {

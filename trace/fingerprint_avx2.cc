@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX2 kernels: 8 lanes of FP32 at a time. A block that a run covers in part is copied into a block of
-// zeros first.
+// AVX2 kernels: 8 lanes of FP32 at a time. A block that a run covers in part is copied into a block
+// of zeros first.
 #include "trace/fingerprint_kernel.h"
 
 #if defined(__x86_64__)
@@ -68,8 +68,7 @@ struct E4m3 {  // as FP16 bits it is 2^8 too small; its NaN is 480 by that rule
     const __m128i sign = _mm_sub_epi16(codes, magnitude);
     const __m128i half = _mm_or_si128(_mm_slli_epi16(sign, 8), _mm_slli_epi16(magnitude, 7));
     const __m256 value = _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256));
-    const __m256i nan =
-        _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7F)));
+    const __m256i nan = _mm256_cvtepi16_epi32(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7F)));
     return _mm256_blendv_epi8(_mm256_castps_si256(value),
                               _mm256_set1_epi32(static_cast<int>(kCanonicalNan)), nan);
   }
@@ -127,33 +126,31 @@ NANHUNT_AVX2_INLINE void add_values(__m256d value, int lane, const BlockVectors&
   _mm256_storeu_pd(bucket, _mm256_add_pd(_mm256_loadu_pd(bucket), _mm256_xor_pd(value, sign)));
 }
 
-// Adds the digest terms of 8 words: a 32 x 32 bit multiply takes the lower half of each 64-bit lane, so
-// even and odd words are two multiplies. Words outside the run become 0, and so does their product.
+// Adds the digest terms of 8 words: a 32 x 32 bit multiply takes the lower half of each 64-bit
+// lane, so even and odd words are two multiplies. Words outside the run become 0, and so does their
+// product.
 template <bool kFull>
 NANHUNT_AVX2_INLINE void add_digest(__m256i bits, __m256i in_run, int lane,
                                     const BlockVectors& block, Sums& sums) {
   const __m256i key = _mm256_xor_si256(block.key_low, load_table(&kLanes.low_word[lane]));
   __m256i word = _mm256_xor_si256(bits, key);
   if (!kFull) word = _mm256_and_si256(word, in_run);
-  const __m256i multiplier =
-      _mm256_xor_si256(block.key_high, load_table(&kLanes.high_word[lane]));
+  const __m256i multiplier = _mm256_xor_si256(block.key_high, load_table(&kLanes.high_word[lane]));
   sums.digest[0] = _mm256_add_epi64(sums.digest[0], _mm256_mul_epu32(word, multiplier));
-  sums.digest[1] =
-      _mm256_add_epi64(sums.digest[1], _mm256_mul_epu32(_mm256_srli_epi64(word, 32),
-                                                        _mm256_srli_epi64(multiplier, 32)));
+  sums.digest[1] = _mm256_add_epi64(
+      sums.digest[1],
+      _mm256_mul_epu32(_mm256_srli_epi64(word, 32), _mm256_srli_epi64(multiplier, 32)));
 }
 
 NANHUNT_AVX2_INLINE int count_lanes(__m256i mask) {
-  return __builtin_popcount(
-      static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask))));
+  return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask))));
 }
 
 NANHUNT_AVX2 __attribute__((noinline)) void add_non_finite(__m256i bits, __m256i non_finite,
                                                            uint64_t first, Accumulator& all) {
   alignas(32) std::array<float, kNarrow> values;
   _mm256_store_ps(values.data(), _mm256_castsi256_ps(bits));
-  auto lanes =
-      static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(non_finite)));
+  auto lanes = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(non_finite)));
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     all.add_non_finite(first + static_cast<uint64_t>(lane), values[lane]);
@@ -167,8 +164,8 @@ NANHUNT_AVX2_INLINE __m256i lane_mask(uint64_t valid) {
   return _mm256_cmpeq_epi32(_mm256_and_si256(spread, bit), bit);
 }
 
-// 8 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes `bits`
-// canonical and returns the values with 0 for what is not finite.
+// 8 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes
+// `bits` canonical and returns the values with 0 for what is not finite.
 NANHUNT_AVX2_INLINE __m256 add_special(__m256i& bits, __m256i magnitude, __m256i in_run,
                                        uint64_t first, const NarrowFormat& format, Sums& sums,
                                        Accumulator& all) {
@@ -211,8 +208,7 @@ NANHUNT_AVX2_INLINE void add_block(const char* data, uint64_t block, uint64_t va
     const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
     if constexpr (Loader::kSize == 1) {
       const __m256i largest = _mm256_set1_epi32(static_cast<int>(format.max_finite));
-      all.saturated +=
-          static_cast<uint64_t>(count_lanes(_mm256_cmpeq_epi32(magnitude, largest)));
+      all.saturated += static_cast<uint64_t>(count_lanes(_mm256_cmpeq_epi32(magnitude, largest)));
     }
     const __m256i special = _mm256_or_si256(_mm256_cmpgt_epi32(min_normal, magnitude),
                                             _mm256_cmpgt_epi32(magnitude, max_normal));
@@ -265,12 +261,18 @@ NANHUNT_AVX2 void run_narrow(const void* run, uint64_t first, uint64_t count, Ac
 
 RunKernel avx2_kernel(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return run_narrow<Fp32>;
-    case DType::kFloat16: return run_narrow<Fp16>;
-    case DType::kBFloat16: return run_narrow<Bf16>;
-    case DType::kFloat8E4M3: return run_narrow<E4m3>;
-    case DType::kFloat8E5M2: return run_narrow<E5m2>;
-    default: return nullptr;
+    case DType::kFloat32:
+      return run_narrow<Fp32>;
+    case DType::kFloat16:
+      return run_narrow<Fp16>;
+    case DType::kBFloat16:
+      return run_narrow<Bf16>;
+    case DType::kFloat8E4M3:
+      return run_narrow<E4m3>;
+    case DType::kFloat8E5M2:
+      return run_narrow<E5m2>;
+    default:
+      return nullptr;
   }
 }
 

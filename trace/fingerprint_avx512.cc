@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX-512 kernels: 16 lanes of FP32 (8 of FP64) at a time. Blocks that a run covers in part are read
-// with masked loads, which touch no byte outside the run.
+// AVX-512 kernels: 16 lanes of FP32 (8 of FP64) at a time. Blocks that a run covers in part are
+// read with masked loads, which touch no byte outside the run.
 #include "trace/fingerprint_kernel.h"
 
 #if defined(__x86_64__)
@@ -131,25 +131,24 @@ NANHUNT_AVX512_INLINE void add_values(__m512d value, int lane, const BlockVector
   sums.sum_squares[i] = _mm512_fmadd_pd(value, value, sums.sum_squares[i]);
   const __m512i shift = _mm512_load_si512(&kLanes.sign_shift[lane]);
   const __m512i sign = _mm512_sllv_epi64(block.signs, shift);
-  const __m512i negated =
-      _mm512_ternarylogic_epi64(_mm512_castpd_si512(value), sign,
-                                _mm512_set1_epi64(INT64_MIN), kXorOfAnd);
+  const __m512i negated = _mm512_ternarylogic_epi64(_mm512_castpd_si512(value), sign,
+                                                    _mm512_set1_epi64(INT64_MIN), kXorOfAnd);
   double* bucket = block.sketch + lane;
   _mm512_storeu_pd(bucket, _mm512_add_pd(_mm512_loadu_pd(bucket), _mm512_castsi512_pd(negated)));
 }
 
-// Adds the digest terms of 16 words: a 32 x 32 bit multiply takes the lower half of each 64-bit lane,
-// so even and odd words are two multiplies. Words outside the run become 0, and so does their product.
+// Adds the digest terms of 16 words: a 32 x 32 bit multiply takes the lower half of each 64-bit
+// lane, so even and odd words are two multiplies. Words outside the run become 0, and so does their
+// product.
 NANHUNT_AVX512_INLINE void add_narrow_digest(__m512i bits, __mmask16 in_run, int lane,
                                              const NarrowKey& key, Sums& sums) {
   const __m512i word = _mm512_maskz_ternarylogic_epi32(
       in_run, bits, key.low, _mm512_load_si512(&kLanes.low_word[lane]), kXorOfThree);
-  const __m512i multiplier =
-      _mm512_xor_si512(key.high, _mm512_load_si512(&kLanes.high_word[lane]));
+  const __m512i multiplier = _mm512_xor_si512(key.high, _mm512_load_si512(&kLanes.high_word[lane]));
   sums.digest[0] = _mm512_add_epi64(sums.digest[0], _mm512_mul_epu32(word, multiplier));
-  sums.digest[1] =
-      _mm512_add_epi64(sums.digest[1], _mm512_mul_epu32(_mm512_srli_epi64(word, 32),
-                                                        _mm512_srli_epi64(multiplier, 32)));
+  sums.digest[1] = _mm512_add_epi64(
+      sums.digest[1],
+      _mm512_mul_epu32(_mm512_srli_epi64(word, 32), _mm512_srli_epi64(multiplier, 32)));
 }
 
 // Adds the terms of one half (the lower 32 bits of each lane) of 8 wide elements.
@@ -163,8 +162,10 @@ NANHUNT_AVX512_INLINE void add_wide_digest(__m512i half, __mmask8 in_run, int la
   digest = _mm512_add_epi64(digest, _mm512_mul_epu32(word, multiplier));
 }
 
-NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite(
-    __m512i bits, uint32_t non_finite, uint64_t first, Accumulator& sums) {
+NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite(__m512i bits,
+                                                                      uint32_t non_finite,
+                                                                      uint64_t first,
+                                                                      Accumulator& sums) {
   alignas(64) std::array<float, kNarrow> values;
   _mm512_store_ps(values.data(), _mm512_castsi512_ps(bits));
   for (; non_finite != 0; non_finite &= non_finite - 1) {
@@ -180,8 +181,8 @@ struct Extremes {
   __m512 low, high;
 };
 
-// 16 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes `bits`
-// canonical and returns the values with 0 for what is not finite.
+// 16 words of which some are zero, subnormal, non-finite or outside the run. Counts them, makes
+// `bits` canonical and returns the values with 0 for what is not finite.
 NANHUNT_AVX512_INLINE __m512 add_special(__m512i& bits, __m512i magnitude, __mmask16 in_run,
                                          uint64_t first, const NarrowFormat& format,
                                          Extremes& extremes, Accumulator& all) {
@@ -192,7 +193,8 @@ NANHUNT_AVX512_INLINE __m512 add_special(__m512i& bits, __m512i magnitude, __mma
   all.zero += static_cast<uint64_t>(__builtin_popcount(in_run & ~nonzero & 0xFFFF));
   all.subnormal += static_cast<uint64_t>(__builtin_popcount(subnormal));
   bits = _mm512_maskz_mov_epi32(nonzero, bits);
-  if (non_finite != 0) [[unlikely]] bits = canonical_non_finite(bits, non_finite, first, all);
+  if (non_finite != 0) [[unlikely]]
+    bits = canonical_non_finite(bits, non_finite, first, all);
   const auto finite = static_cast<__mmask16>(in_run & ~non_finite);
   const __m512 value = _mm512_castsi512_ps(_mm512_maskz_mov_epi32(finite, bits));
   extremes.low = _mm512_mask_min_ps(extremes.low, finite, extremes.low, value);
@@ -217,8 +219,7 @@ NANHUNT_AVX512_INLINE void add_narrow_block(uintptr_t data, uint64_t block, uint
     const auto in_run =
         kFull ? static_cast<__mmask16>(0xFFFF) : static_cast<__mmask16>(valid >> lane);
     if (!kFull && in_run == 0) continue;
-    __m512i bits =
-        Loader::load(reinterpret_cast<const void*>(data + lane * Loader::kSize), in_run);
+    __m512i bits = Loader::load(reinterpret_cast<const void*>(data + lane * Loader::kSize), in_run);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
     if constexpr (Loader::kSize == 1) {
       all.saturated += static_cast<uint64_t>(__builtin_popcount(_mm512_cmpeq_epi32_mask(
@@ -240,8 +241,7 @@ NANHUNT_AVX512_INLINE void add_narrow_block(uintptr_t data, uint64_t block, uint
 }
 
 template <class Loader>
-NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
-                               Accumulator& all) {
+NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count, Accumulator& all) {
   const NarrowFormat format = narrow_format(Loader::kType);
   all.count += count;
   Sums sums = load_sums(all);
@@ -249,8 +249,7 @@ NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
   uint64_t block = first / kBlock;
   int begin = static_cast<int>(first % kBlock);
   // Address that lane 0 of the block would have: before the run when it starts inside a block.
-  uintptr_t data =
-      reinterpret_cast<uintptr_t>(run) - static_cast<uintptr_t>(begin * Loader::kSize);
+  uintptr_t data = reinterpret_cast<uintptr_t>(run) - static_cast<uintptr_t>(begin * Loader::kSize);
   while (count > 0) {
     const int end = static_cast<int>(std::min<uint64_t>(kBlock, begin + count));
     if (end - begin == kBlock) {
@@ -269,8 +268,10 @@ NANHUNT_AVX512 void run_narrow(const void* run, uint64_t first, uint64_t count,
   _mm512_store_ps(all.max.data(), extremes.high);
 }
 
-NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite_wide(
-    __m512i bits, uint32_t non_finite, uint64_t first, Accumulator& sums) {
+NANHUNT_AVX512 __attribute__((noinline)) __m512i canonical_non_finite_wide(__m512i bits,
+                                                                           uint32_t non_finite,
+                                                                           uint64_t first,
+                                                                           Accumulator& sums) {
   alignas(64) std::array<double, kWide> values;
   _mm512_store_pd(values.data(), _mm512_castsi512_pd(bits));
   for (; non_finite != 0; non_finite &= non_finite - 1) {
@@ -297,14 +298,13 @@ NANHUNT_AVX512_INLINE void add_wide_block(uintptr_t data, uint64_t block, uint64
   for (int lane = 0; lane < kBlock; lane += kWide) {
     const auto in_run = static_cast<__mmask8>(valid >> lane);
     if (in_run == 0) continue;
-    __m512i bits =
-        _mm512_maskz_loadu_epi64(in_run, reinterpret_cast<const void*>(data + lane * 8));
+    __m512i bits = _mm512_maskz_loadu_epi64(in_run, reinterpret_cast<const void*>(data + lane * 8));
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi64(INT64_MAX));
     const __mmask8 nonzero = _mm512_test_epi64_mask(magnitude, magnitude);
     const __mmask8 non_finite =
         _mm512_cmpge_epu64_mask(magnitude, _mm512_set1_epi64(0x7FF0000000000000));
-    const __mmask8 subnormal = _mm512_mask_cmple_epu64_mask(
-        nonzero, magnitude, _mm512_set1_epi64(0x000FFFFFFFFFFFFF));
+    const __mmask8 subnormal =
+        _mm512_mask_cmple_epu64_mask(nonzero, magnitude, _mm512_set1_epi64(0x000FFFFFFFFFFFFF));
     all.zero += static_cast<uint64_t>(__builtin_popcount(in_run & ~nonzero & 0xFF));
     all.subnormal += static_cast<uint64_t>(__builtin_popcount(subnormal));
     bits = _mm512_maskz_mov_epi64(nonzero, bits);
@@ -322,8 +322,7 @@ NANHUNT_AVX512_INLINE void add_wide_block(uintptr_t data, uint64_t block, uint64
   }
 }
 
-NANHUNT_AVX512 void run_float64(const void* run, uint64_t first, uint64_t count,
-                                Accumulator& all) {
+NANHUNT_AVX512 void run_float64(const void* run, uint64_t first, uint64_t count, Accumulator& all) {
   all.count += count;
   Sums sums = load_sums(all);
   __m512d low = _mm512_load_pd(all.wide_min.data());
@@ -348,13 +347,20 @@ NANHUNT_AVX512 void run_float64(const void* run, uint64_t first, uint64_t count,
 
 RunKernel avx512_kernel(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return run_float64;
-    case DType::kFloat32: return run_narrow<Fp32>;
-    case DType::kFloat16: return run_narrow<Fp16>;
-    case DType::kBFloat16: return run_narrow<Bf16>;
-    case DType::kFloat8E4M3: return run_narrow<E4m3>;
-    case DType::kFloat8E5M2: return run_narrow<E5m2>;
-    default: return nullptr;
+    case DType::kFloat64:
+      return run_float64;
+    case DType::kFloat32:
+      return run_narrow<Fp32>;
+    case DType::kFloat16:
+      return run_narrow<Fp16>;
+    case DType::kBFloat16:
+      return run_narrow<Bf16>;
+    case DType::kFloat8E4M3:
+      return run_narrow<E4m3>;
+    case DType::kFloat8E5M2:
+      return run_narrow<E5m2>;
+    default:
+      return nullptr;
   }
 }
 

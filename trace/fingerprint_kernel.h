@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside of fingerprint.h: the sums that one region collects, the hashes of a logical index, and the
-// kernels that add a run of elements to those sums. Definitions: docs/trace_format.md, Fingerprints.
+// Inside of fingerprint.h: the sums that one region collects, the hashes of a logical index, and
+// the kernels that add a run of elements to those sums. Definitions: docs/trace_format.md,
+// Fingerprints.
 //
 // A run is `count` packed elements whose logical indices are first, first + 1, ... Kernels work on
 // blocks of 64 logical indices, so that all hashing but one multiply is done once a block.
@@ -31,8 +32,8 @@ constexpr std::array<uint64_t, kBlock> make_lane_table() {
   std::array<uint64_t, kBlock> table{};
   for (int lane = 0; lane < kBlock; ++lane) {
     // Bit 32 is left to the block hash, which sets it: the multiplier is odd in every lane.
-    table[lane] = mix(0x6C616E6573000000u + kGolden * static_cast<uint64_t>(lane)) &
-                  ~kOddMultiplier;
+    table[lane] =
+        mix(0x6C616E6573000000u + kGolden * static_cast<uint64_t>(lane)) & ~kOddMultiplier;
   }
   return table;
 }
@@ -58,8 +59,7 @@ constexpr BlockHash hash_block(uint64_t block) {
 }
 
 constexpr uint64_t digest_word(uint32_t bits, uint64_t key) {
-  return static_cast<uint64_t>(bits ^ static_cast<uint32_t>(key)) *
-         ((key | kOddMultiplier) >> 32);
+  return static_cast<uint64_t>(bits ^ static_cast<uint32_t>(key)) * ((key | kOddMultiplier) >> 32);
 }
 
 constexpr uint64_t digest_wide(uint64_t bits, uint64_t key, const WideTag& tag) {

@@ -27,13 +27,13 @@ struct Walk {
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape);
 // The whole tensor in local order.
 Walk walk_all(const TensorView& tensor);
-// One region. For a flat placement the tensor must be contiguous. The placement must be coherent for
-// the tensor's shape (placement_fault).
+// One region. For a flat placement the tensor must be contiguous. The placement must be coherent
+// for the tensor's shape (placement_fault).
 Walk walk_region(const TensorView& tensor, const Placement& placement, const Region& region);
 
-// Calls visit(local offset, logical index, length, local stride) for each run: elements whose logical
-// indices are consecutive, and `local stride` apart in memory. A walk without a dimension of logical
-// stride 1 has runs of one element.
+// Calls visit(local offset, logical index, length, local stride) for each run: elements whose
+// logical indices are consecutive, and `local stride` apart in memory. A walk without a dimension
+// of logical stride 1 has runs of one element.
 template <class Visit>
 void for_each_run(const Walk& walk, Visit visit) {
   if (walk.elements == 0) return;

@@ -33,11 +33,16 @@ void gather_as(const void* base, int64_t offset, int64_t count, int64_t stride, 
 void gather(const void* base, size_t element_size, int64_t offset, int64_t count, int64_t stride,
             void* out) {
   switch (element_size) {
-    case 1: return gather_as<uint8_t>(base, offset, count, stride, out);
-    case 2: return gather_as<uint16_t>(base, offset, count, stride, out);
-    case 4: return gather_as<uint32_t>(base, offset, count, stride, out);
-    case 8: return gather_as<uint64_t>(base, offset, count, stride, out);
-    default: NANHUNT_CHECK(false && "element size");
+    case 1:
+      return gather_as<uint8_t>(base, offset, count, stride, out);
+    case 2:
+      return gather_as<uint16_t>(base, offset, count, stride, out);
+    case 4:
+      return gather_as<uint32_t>(base, offset, count, stride, out);
+    case 8:
+      return gather_as<uint64_t>(base, offset, count, stride, out);
+    default:
+      NANHUNT_CHECK(false && "element size");
   }
 }
 
@@ -45,7 +50,8 @@ std::vector<std::byte> pack(const TensorView& tensor) {
   const size_t size = size_of(tensor.dtype);
   std::vector<std::byte> packed(static_cast<size_t>(tensor.numel()) * size);
   for_each_run(walk_all(tensor), [&](int64_t local, int64_t at, int64_t length, int64_t stride) {
-    gather(tensor.data, size, local, length, stride, packed.data() + static_cast<size_t>(at) * size);
+    gather(tensor.data, size, local, length, stride,
+           packed.data() + static_cast<size_t>(at) * size);
   });
   return packed;
 }
@@ -94,15 +100,15 @@ std::vector<uint64_t> segment_digests(const TensorView& tensor, int segments, in
   if (segments <= 0) return {};
   const auto rank = static_cast<int>(tensor.shape.size());
   if (dim < 0 || dim >= rank || tensor.shape[dim] % segments != 0) {
-    throw Error(ErrorKind::kUsage,
-                "cannot cut dimension " + std::to_string(dim) + " of a tensor of " +
-                    std::to_string(rank) + " dimensions into " + std::to_string(segments) +
-                    " equal segments");
+    throw Error(ErrorKind::kUsage, "cannot cut dimension " + std::to_string(dim) +
+                                       " of a tensor of " + std::to_string(rank) +
+                                       " dimensions into " + std::to_string(segments) +
+                                       " equal segments");
   }
   TensorView segment = tensor;
   segment.shape[dim] /= segments;
-  const int64_t step = segment.shape[dim] * tensor.strides[dim] *
-                       static_cast<int64_t>(size_of(tensor.dtype));
+  const int64_t step =
+      segment.shape[dim] * tensor.strides[dim] * static_cast<int64_t>(size_of(tensor.dtype));
   std::vector<uint64_t> digests;
   for (int k = 0; k < segments; ++k) {
     segment.data = static_cast<const char*>(tensor.data) + k * step;

@@ -39,8 +39,8 @@ constexpr float float_from_fp16(uint16_t code) {
 constexpr float float_from_e4m3(uint8_t code) {
   const uint32_t sign = (code & 0x80u) << 24;
   const uint32_t magnitude = code & 0x7Fu;
-  return std::bit_cast<float>(sign |
-                              (magnitude == 0x7Fu ? 0x7FC00000u : widen_magnitude(magnitude, 4, 3)));
+  return std::bit_cast<float>(
+      sign | (magnitude == 0x7Fu ? 0x7FC00000u : widen_magnitude(magnitude, 4, 3)));
 }
 
 constexpr float float_from_e5m2(uint8_t code) {

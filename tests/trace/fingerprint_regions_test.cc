@@ -43,8 +43,8 @@ int64_t flat_index(const std::vector<int64_t>& position, const std::vector<int64
   return index;
 }
 
-// One rank's tensor: memory of `local_shape`, filled from the logical tensor through the regions; cells
-// of no region hold 0xEE bytes.
+// One rank's tensor: memory of `local_shape`, filled from the logical tensor through the regions;
+// cells of no region hold 0xEE bytes.
 struct Local {
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;
@@ -52,8 +52,8 @@ struct Local {
 
 Local cut(const Logical& logical, const Placement& placement, const std::vector<int64_t>& shape) {
   const size_t size = size_of(logical.dtype);
-  Local local{shape, std::vector<std::byte>(static_cast<size_t>(product(shape)) * size,
-                                            std::byte{0xEE})};
+  Local local{shape,
+              std::vector<std::byte>(static_cast<size_t>(product(shape)) * size, std::byte{0xEE})};
   for (const Region& region : placement.regions) {
     for (int64_t i = 0; i < product(region.extent); ++i) {
       std::vector<int64_t> in_logical(region.extent.size()), in_box(region.extent.size());
@@ -178,8 +178,8 @@ TEST(FingerprintRegions, FlatRangesAddUp) {
         std::memcpy(buffer.data() + 3 * size_of(logical.dtype), logical.at(cuts[k]),
                     static_cast<size_t>(length) * size_of(logical.dtype));
       }
-      const Prints prints = fingerprint(
-          contiguous_view(buffer.data(), logical.dtype, {length + 5}), placement);
+      const Prints prints =
+          fingerprint(contiguous_view(buffer.data(), logical.dtype, {length + 5}), placement);
       EXPECT_EQ(prints.statistics.padding, 5u);
       shards.push_back(prints.regions[0]);
     }
@@ -217,9 +217,9 @@ TEST(FingerprintRegions, LongRunsAreCutInPieces) {
   const Prints gathered = print_cut(logical, transposed, {10007, 3});
   PrintOptions portable;
   portable.portable = true;
-  const Prints direct = fingerprint(
-      contiguous_view(logical.bytes.data(), logical.dtype, {3, 10007}), whole({}, {3, 10007}),
-      portable);
+  const Prints direct =
+      fingerprint(contiguous_view(logical.bytes.data(), logical.dtype, {3, 10007}),
+                  whole({}, {3, 10007}), portable);
   expect_equal(gathered.regions[0], direct.regions[0]);
   EXPECT_EQ(gathered.statistics.count, 3u * 10007);
   EXPECT_EQ(gathered.statistics.nan, direct.statistics.nan);
@@ -339,8 +339,8 @@ TEST(FingerprintRegions, UnknownPlacementsGiveStatisticsAndRawDigestOnly) {
 }
 
 TEST(FingerprintRegions, EmptyAndScalarTensors) {
-  const Prints empty = fingerprint(contiguous_view(nullptr, DType::kFloat32, {0, 5}),
-                                   whole({}, {0, 5}));
+  const Prints empty =
+      fingerprint(contiguous_view(nullptr, DType::kFloat32, {0, 5}), whole({}, {0, 5}));
   EXPECT_EQ(empty.statistics.count, 0u);
   EXPECT_EQ(empty.regions[0].value_digest, 0u);
   EXPECT_EQ(empty.statistics.min, std::numeric_limits<double>::infinity());

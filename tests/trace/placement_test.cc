@@ -59,7 +59,8 @@ TEST(Placement, FaultsAreNamed) {
 
 TEST(Placement, OverlappingRegionsAreNamed) {
   Placement placement = whole({}, {6, 4});
-  placement.regions = {{{0, 0}, {0, 0}, {3, 4}}, {{5, 0}, {3, 0}, {1, 4}}, {{3, 0}, {4, 0}, {2, 4}}};
+  placement.regions = {
+      {{0, 0}, {0, 0}, {3, 4}}, {{5, 0}, {3, 0}, {1, 4}}, {{3, 0}, {4, 0}, {2, 4}}};
   EXPECT_EQ(placement_fault(placement, {6, 4}), "");
   placement.regions[2].local_start = {4, 0};
   EXPECT_THAT(placement_fault(placement, {6, 4}), HasSubstr("regions 1 and 2 overlap"));

@@ -15,9 +15,8 @@ namespace {
 
 template <class T>
 Statistics statistics_of(const std::vector<T>& values, DType dtype) {
-  return fingerprint(
-             contiguous_view(values.data(), dtype, {static_cast<int64_t>(values.size())}),
-             whole({"channel"}, {static_cast<int64_t>(values.size())}))
+  return fingerprint(contiguous_view(values.data(), dtype, {static_cast<int64_t>(values.size())}),
+                     whole({"channel"}, {static_cast<int64_t>(values.size())}))
       .statistics;
 }
 
@@ -89,9 +88,10 @@ TEST(Statistics, MergeIsThatOfTheUnion) {
   for (DType dtype : kAllTypes) {
     const std::vector<std::byte> bytes = random_bytes(dtype, 500, 3);
     const auto part = [&](int64_t begin, int64_t end) {
-      return fingerprint(contiguous_view(bytes.data() + begin * static_cast<int64_t>(size_of(dtype)),
-                                         dtype, {end - begin}),
-                         whole({}, {end - begin}))
+      return fingerprint(
+                 contiguous_view(bytes.data() + begin * static_cast<int64_t>(size_of(dtype)), dtype,
+                                 {end - begin}),
+                 whole({}, {end - begin}))
           .statistics;
     };
     const Statistics all = part(0, 500);
