@@ -2,10 +2,10 @@
 #include "hooks/c10d_calls.h"
 
 #include <ATen/core/class_type.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <cstring>
 #include <numeric>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 namespace nanhunt::hooks {
 namespace {
@@ -51,14 +51,25 @@ void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
   }
 }
 
-void read_reduction(const c10d::ReduceOp& reduce, int32_t group_size, trace::Collective& collective) {
+void read_reduction(const c10d::ReduceOp& reduce, int32_t group_size,
+                    trace::Collective& collective) {
   switch (reduce.op_) {
-    case c10d::ReduceOp::SUM: break;
-    case c10d::ReduceOp::AVG: collective.divisor = group_size; break;
-    case c10d::ReduceOp::PRODUCT: collective.reduce = trace::ReduceOp::kProduct; break;
-    case c10d::ReduceOp::MIN: collective.reduce = trace::ReduceOp::kMin; break;
-    case c10d::ReduceOp::MAX: collective.reduce = trace::ReduceOp::kMax; break;
-    default: collective.op += "_other";  // bitwise and pre-multiplied: no rule knows them
+    case c10d::ReduceOp::SUM:
+      break;
+    case c10d::ReduceOp::AVG:
+      collective.divisor = group_size;
+      break;
+    case c10d::ReduceOp::PRODUCT:
+      collective.reduce = trace::ReduceOp::kProduct;
+      break;
+    case c10d::ReduceOp::MIN:
+      collective.reduce = trace::ReduceOp::kMin;
+      break;
+    case c10d::ReduceOp::MAX:
+      collective.reduce = trace::ReduceOp::kMax;
+      break;
+    default:
+      collective.op += "_other";  // bitwise and pre-multiplied: no rule knows them
   }
 }
 
@@ -95,7 +106,8 @@ c10d::ProcessGroup* group_in(const c10::IValue& value) {
 // send and recv: the two ranks, giver first.
 void read_pair(const Op& op, int64_t peer, int32_t own, trace::Collective& collective) {
   const auto& group = collective.group;
-  if (peer < 0 || own < 0 || static_cast<size_t>(std::max<int64_t>(peer, own)) >= group.size()) return;
+  if (peer < 0 || own < 0 || static_cast<size_t>(std::max<int64_t>(peer, own)) >= group.size())
+    return;
   const bool gives = op.results < 0;
   collective.group = gives ? std::vector<int32_t>{group[own], group[peer]}
                            : std::vector<int32_t>{group[peer], group[own]};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of a program that issues them through c10d, seen without a word in the program.
 // Operands are recorded when the op is called, before it may overwrite them. Work::wait leaves no
-// trace that a callback could see, so the results are recorded when they are first read after the call
-// (an op, a tap, the optimizer), which in a correct program is after its wait; at the latest at the
-// end of the step. When the work had not ended by then, nobody can have waited: the collective's
-// complete_sequence stays -1.
+// trace that a callback could see, so the results are recorded when they are first read after the
+// call (an op, a tap, the optimizer), which in a correct program is after its wait; at the latest
+// at the end of the step. When the work had not ended by then, nobody can have waited: the
+// collective's complete_sequence stays -1.
 #pragma once
 
 #include <ATen/core/Tensor.h>

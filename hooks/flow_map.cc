@@ -61,7 +61,8 @@ bool may_overlap(const MemoryExtent& a, const MemoryExtent& b) {
   if (a.end <= b.start || b.end <= a.start) return false;
   if (a.dimensions.size() != b.dimensions.size()) return true;
   for (size_t d = 0; d < a.dimensions.size(); ++d) {
-    if (a.dimensions[d].stride != b.dimensions[d].stride || a.dimensions[d].stride == 0) return true;
+    if (a.dimensions[d].stride != b.dimensions[d].stride || a.dimensions[d].stride == 0)
+      return true;
   }
   // Equal strides: both are boxes of one grid, when no dimension wraps into the next outer one.
   int64_t rest_a = a.start, rest_b = b.start;
@@ -171,7 +172,9 @@ FlowMap* FlowMap::of_this_thread() {
   return map != nullptr && map->open_.load(std::memory_order_relaxed) ? map : nullptr;
 }
 
-void FlowMap::bind_to_this_thread(std::shared_ptr<FlowMap> map) { bound_map = std::move(map); }
+void FlowMap::bind_to_this_thread(std::shared_ptr<FlowMap> map) {
+  bound_map = std::move(map);
+}
 
 void FlowMap::close() {
   open_ = false;

@@ -4,8 +4,8 @@
 // since a sequence number means something within its step only.
 //
 // A storage may hold several tensors (q, k and v of one fused product, a parameter's place in a
-// gradient bucket). Each such view that was recorded or written on its own has a set of its own; any
-// other view carries the sets of all views that it may overlap, so links are at worst too many.
+// gradient bucket). Each such view that was recorded or written on its own has a set of its own;
+// any other view carries the sets of all views that it may overlap, so links are at worst too many.
 // A set holds at most kMaxCarried numbers, the latest ones.
 //
 // Thread safe: the rank's compute thread and its communication thread may both call.

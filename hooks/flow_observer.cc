@@ -136,8 +136,8 @@ void pass_to_written(FlowMap& map, const FlowContext& context) {
     CarriedSet set;
     bool overwritten = target.use == Use::kOverwritten;
     for (const Operand& source : context.operands) {
-      // An overwritten argument gives nothing; a changed one keeps what it carries by itself, and so
-      // does an out= argument that is an input too (what x.mul_(0.5) does inside).
+      // An overwritten argument gives nothing; a changed one keeps what it carries by itself, and
+      // so does an out= argument that is an input too (what x.mul_(0.5) does inside).
       if (source.use == Use::kOverwritten || &source == &target) continue;
       if (!meets(source, target.element, target.elements, context.kind->by_element)) continue;
       if (overwritten && same_memory(source.tensor, target.tensor)) {

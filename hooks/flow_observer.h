@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches every ATen op (RecordFunction) and carries records from the inputs' memory to the outputs',
-// in the map bound to the op's thread (flow_map.h). Backward ops run on the thread that called
-// backward on the CPU, so the flow goes on through autograd.
+// Watches every ATen op (RecordFunction) and carries records from the inputs' memory to the
+// outputs', in the map bound to the op's thread (flow_map.h). Backward ops run on the thread that
+// called backward on the CPU, so the flow goes on through autograd.
 //
 // Views share memory and need nothing. An op that writes into an argument adds the other arguments'
 // records to it; copy_, fill_, zero_ and out= overwrite it. In lists (_foreach, fused optimizers)

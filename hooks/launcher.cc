@@ -59,14 +59,17 @@ std::optional<LaunchedRank> read(const Launcher& launcher, const Environment& en
 
 }  // namespace
 
-const char* process_environment(const char* name) { return std::getenv(name); }
+const char* process_environment(const char* name) {
+  return std::getenv(name);
+}
 
 LaunchedRank launched_rank(const Environment& environment) {
   std::optional<LaunchedRank> first;
   const Launcher* of_first = nullptr;
   for (const Launcher& launcher : kLaunchers) {
     // srun sets its variables in a batch script too, where no step runs: they then say nothing.
-    if (std::strcmp(launcher.name, "srun") == 0 && first && environment("SLURM_STEP_ID") == nullptr) {
+    if (std::strcmp(launcher.name, "srun") == 0 && first &&
+        environment("SLURM_STEP_ID") == nullptr) {
       continue;
     }
     const auto found = read(launcher, environment);

@@ -111,11 +111,20 @@ void move_by_one_ulp(uint64_t seed, const std::string& name, at::Tensor& tensor)
   void* data = moved.mutable_data_ptr();
   const int64_t count = moved.numel();
   switch (moved.scalar_type()) {
-    case at::kDouble: move_codes<uint64_t, 11, 52>(seed, static_cast<uint64_t*>(data), count); break;
-    case at::kFloat: move_codes<uint32_t, 8, 23>(seed, static_cast<uint32_t*>(data), count); break;
-    case at::kHalf: move_codes<uint16_t, 5, 10>(seed, static_cast<uint16_t*>(data), count); break;
-    case at::kBFloat16: move_codes<uint16_t, 8, 7>(seed, static_cast<uint16_t*>(data), count); break;
-    default: return;
+    case at::kDouble:
+      move_codes<uint64_t, 11, 52>(seed, static_cast<uint64_t*>(data), count);
+      break;
+    case at::kFloat:
+      move_codes<uint32_t, 8, 23>(seed, static_cast<uint32_t*>(data), count);
+      break;
+    case at::kHalf:
+      move_codes<uint16_t, 5, 10>(seed, static_cast<uint16_t*>(data), count);
+      break;
+    case at::kBFloat16:
+      move_codes<uint16_t, 8, 7>(seed, static_cast<uint16_t*>(data), count);
+      break;
+    default:
+      return;
   }
   tensor.detach().copy_(moved);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noise of calibration runs: each finite element times (1 + relative * xi), xi uniform in [-1, 1] and a
-// function of seed, place and element index alone, then rounded to the type. Passes gradients
+// Noise of calibration runs: each finite element times (1 + relative * xi), xi uniform in [-1, 1]
+// and a function of seed, place and element index alone, then rounded to the type. Passes gradients
 // unchanged. Stands for one rounding of another type (relative = its unit roundoff).
 #pragma once
 
@@ -29,8 +29,8 @@ double planned_noise(const trace::Perturbation& plan, const NoisePlace& place);
 at::Tensor with_noise(const trace::Perturbation& plan, const NoisePlace& place,
                       const at::Tensor& tensor, std::optional<trace::DType> rounded_to);
 
-// Moves each finite element by one ulp of its type, up or down by a hash of seed, name and index, never
-// to infinity. In place, without autograd.
+// Moves each finite element by one ulp of its type, up or down by a hash of seed, name and index,
+// never to infinity. In place, without autograd.
 void move_by_one_ulp(uint64_t seed, const std::string& name, at::Tensor& tensor);
 
 }  // namespace nanhunt::hooks

@@ -20,7 +20,8 @@ const State* state_of(const Optimizer& optimizer, const at::Tensor& parameter) {
   return found == states.end() ? nullptr : dynamic_cast<const State*>(found->second.get());
 }
 
-const torch::optim::OptimizerOptions* options_of(Optimizer& optimizer, const at::Tensor& parameter) {
+const torch::optim::OptimizerOptions* options_of(Optimizer& optimizer,
+                                                 const at::Tensor& parameter) {
   for (auto& group : optimizer.param_groups()) {
     for (const at::Tensor& member : group.params()) {
       if (member.is_same(parameter)) return &group.options();

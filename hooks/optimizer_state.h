@@ -17,7 +17,8 @@ namespace nanhunt::hooks {
 struct ParameterUpdate {
   std::string op;          // "adamw", "adam", "sgd"; "" an optimizer that we do not know
   std::string attributes;  // JSON: lr, beta1, beta2, eps, weight_decay, step, momentum
-  std::vector<std::pair<std::string, at::Tensor>> moments;  // by role: exp_avg, exp_avg_sq, momentum
+  std::vector<std::pair<std::string, at::Tensor>>
+      moments;  // by role: exp_avg, exp_avg_sq, momentum
 };
 
 ParameterUpdate update_of(torch::optim::Optimizer& optimizer, const at::Tensor& parameter);

@@ -131,8 +131,8 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
 
   bool noise_planned(const TapPoint& point) const {
     const auto& plan = recorder.plan().perturbation;
-    return plan && planned_noise(*plan, {point.site, point.phase, point.role,
-                                         point.microbatch, step}) != 0;
+    return plan &&
+           planned_noise(*plan, {point.site, point.phase, point.role, point.microbatch, step}) != 0;
   }
 
   at::Tensor on_gradient(const TapPoint& point, int64_t of_step, const at::Tensor& gradient) {
@@ -178,8 +178,12 @@ RankTaps::~RankTaps() {
   impl_->flow->close();
 }
 
-bool RankTaps::on() const { return impl_->recorder.on(); }
-RankRecorder& RankTaps::recorder() { return impl_->recorder; }
+bool RankTaps::on() const {
+  return impl_->recorder.on();
+}
+RankRecorder& RankTaps::recorder() {
+  return impl_->recorder;
+}
 
 void RankTaps::begin_step(int64_t step) {
   if (!on()) return;

@@ -2,9 +2,9 @@
 // Taps for LibTorch programs that know their placements. One RankTaps per rank, owned by the rank's
 // compute thread; collectives may be tapped from its communication thread too.
 //
-// A tap returns the tensor (`x = taps.tap(point, x)`): the same one, except in calibration runs, where
-// it carries the planned noise. Links: each op's output storage inherits the records of its inputs
-// (flow, by RecordFunction, thread local); a tap resets it to itself. No tap throws.
+// A tap returns the tensor (`x = taps.tap(point, x)`): the same one, except in calibration runs,
+// where it carries the planned noise. Links: each op's output storage inherits the records of its
+// inputs (flow, by RecordFunction, thread local); a tap resets it to itself. No tap throws.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -59,25 +59,28 @@ class RankTaps {
   // Records only the gradient that flows back through this place.
   at::Tensor tap_gradient(const TapPoint& backward, const at::Tensor& tensor);
   // Records with links that the program declares (own kernels, optimizer): sequence numbers.
-  at::Tensor tap(const TapPoint& point, const at::Tensor& tensor, const std::vector<int64_t>& links);
+  at::Tensor tap(const TapPoint& point, const at::Tensor& tensor,
+                 const std::vector<int64_t>& links);
   // Sequence numbers of the records that this tensor's storage carries now.
   std::vector<int64_t> carried(const at::Tensor& tensor) const;
   // A scalar: loss, norm, clip factor, learning rate, loss scale.
   int64_t scalar(const TapPoint& point, double value, const std::vector<int64_t>& links = {});
 
-  // Before the collective is issued (operands are read now), and after its wait (results are read now).
-  // `segments`: equal pieces along dimension 0 for gather, scatter and all-to-all. The results are linked
-  // to the operands (declared) and become what their storage carries. issue may run on another thread
-  // than complete.
+  // Before the collective is issued (operands are read now), and after its wait (results are read
+  // now). `segments`: equal pieces along dimension 0 for gather, scatter and all-to-all. The
+  // results are linked to the operands (declared) and become what their storage carries. issue may
+  // run on another thread than complete.
   CollectiveCall issue(trace::Collective collective, const std::vector<TapPoint>& points,
                        const std::vector<at::Tensor>& operands, int segments = 0);
   std::vector<at::Tensor> complete(const CollectiveCall& call, const std::vector<TapPoint>& points,
                                    const std::vector<at::Tensor>& results, int segments = 0);
 
-  // Parameters and moments stay known over steps; call once each. Their links do not: a sequence number
-  // means something within its step only, so a kept tensor carries nothing until it is tapped again.
+  // Parameters and moments stay known over steps; call once each. Their links do not: a sequence
+  // number means something within its step only, so a kept tensor carries nothing until it is
+  // tapped again.
   void keep(const at::Tensor& parameter);
-  // Calibration: moves the initial parameter as the plan says (in place, called before the first step).
+  // Calibration: moves the initial parameter as the plan says (in place, called before the first
+  // step).
   void perturb_parameter(const std::string& name, at::Tensor& parameter);
 
  private:

@@ -29,7 +29,8 @@ std::string why_not(const at::Tensor& tensor) {
   if (!tensor.defined()) return "undefined";
   if (tensor.layout() != at::kStrided) return "not dense";
   if (!tensor.has_storage() || tensor.is_meta()) return "without memory";
-  if (!dtype_of(tensor.scalar_type())) return std::string("of type ") + c10::toString(tensor.scalar_type());
+  if (!dtype_of(tensor.scalar_type()))
+    return std::string("of type ") + c10::toString(tensor.scalar_type());
   return "";
 }
 

@@ -192,7 +192,9 @@ std::optional<CollectiveWatch::Issued> Watch::Impl::before_collective(
   const auto call = read_c10d_call(function, watched.rank->facts().world_size, groups);
   lock.unlock();
   if (!call) return std::nullopt;
-  const auto moves_parameter = [&](const at::Tensor& tensor) { return points.is_parameter(tensor); };
+  const auto moves_parameter = [&](const at::Tensor& tensor) {
+    return points.is_parameter(tensor);
+  };
   if (!in_step && std::any_of(call->results.begin(), call->results.end(), moves_parameter)) {
     begin_step();
   }
@@ -262,8 +264,12 @@ Watch::~Watch() {
   if (on()) impl_->collectives.finish();
 }
 
-bool Watch::on() const { return impl_->on(); }
-RankTaps& Watch::taps() { return impl_->taps; }
+bool Watch::on() const {
+  return impl_->on();
+}
+RankTaps& Watch::taps() {
+  return impl_->taps;
+}
 
 // What goes wrong in our part ends the capture, never the step.
 template <class Part>

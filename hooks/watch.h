@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture for a LibTorch program that knows nothing of placements. docs/hooks.md shows it in use.
 //
-//     nanhunt::hooks::Watch watch(*model, optimizer);   // parameters, gradients, collectives, optimizer
-//     x = nanhunt::hooks::tap("encoder.layer1", x);     // an activation and its gradient
-//     watch.step();                                     // in place of optimizer.step()
+//     nanhunt::hooks::Watch watch(*model, optimizer);  // parameters, collectives, optimizer
+//     x = nanhunt::hooks::tap("encoder.layer1", x);    // an activation and its gradient
+//     watch.step();                                    // in place of optimizer.step()
 //
 // Without NANHUNT_CAPTURE in the environment all of these do nothing. None of them throws what the
 // program would not throw without them, or changes a value. One Watch per rank: per process, or per
 // thread when ranks are threads; it is used on the thread that made it. model and optimizer must
 // outlive it.
 //
-// A step begins when a parameter is first read with gradients enabled, or by a tap, and ends in step().
+// A step begins when a parameter is first read with gradients enabled, or by a tap, and ends in
+// step().
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,7 +39,8 @@ struct WatchOptions {
   std::optional<int32_t> world_size;
 };
 
-// Samples of an activation: dimension 0 holds samples first, first + 1, ... of a global batch of `total`.
+// Samples of an activation: dimension 0 holds samples first, first + 1, ... of a global batch of
+// `total`.
 struct Samples {
   int64_t first = 0;
   int64_t total = 0;
@@ -64,7 +66,8 @@ class Watch {
                  std::optional<Samples> samples = std::nullopt);
   at::Tensor tap_loss(const at::Tensor& loss);
 
-  // Global ranks of a process group that is not the whole world, by its name; c10d does not know them.
+  // Global ranks of a process group that is not the whole world, by its name; c10d does not know
+  // them.
   void group(const std::string& name, const std::vector<int32_t>& ranks);
 
   // The taps below, for a program that knows its placements (rank_taps.h).

@@ -84,6 +84,8 @@ TapPoint WatchPoints::activation(const std::string& site, Phase phase, const std
   region.extent.assign(tensor.sizes().begin(), tensor.sizes().end());
   placement.regions = {region};
   placement.mesh = {{.axis = MeshAxis::kDp, .kind = PlacementKind::kBatch}};
+  // Samples that do not fit the tensor tell nothing about it.
+  if (!trace::placement_fault(placement, region.extent).empty()) return point;
   point.placement = std::make_shared<const trace::Placement>(std::move(placement));
   return point;
 }
@@ -104,13 +106,14 @@ TapPoint WatchPoints::collective(const C10dCall& call, Phase phase, const at::Te
   const bool over_all = call.group_size == world_size_;
   if (over_all && call.collective.op == "all_reduce") {
     const bool before = phase == Phase::kPreCollective;
-    point.placement = over_ranks(
-        tensor, {.axis = MeshAxis::kDp,
-                 .kind = before ? PlacementKind::kPartial : PlacementKind::kReplicated,
-                 .op = call.collective.reduce,
-                 .divisor = before ? call.collective.divisor : 1.0});
+    point.placement =
+        over_ranks(tensor, {.axis = MeshAxis::kDp,
+                            .kind = before ? PlacementKind::kPartial : PlacementKind::kReplicated,
+                            .op = call.collective.reduce,
+                            .divisor = before ? call.collective.divisor : 1.0});
   } else if (over_all && call.collective.op == "broadcast" && phase == Phase::kPostCollective) {
-    point.placement = over_ranks(tensor, {.axis = MeshAxis::kDp, .kind = PlacementKind::kReplicated});
+    point.placement =
+        over_ranks(tensor, {.axis = MeshAxis::kDp, .kind = PlacementKind::kReplicated});
   }
   return point;
 }

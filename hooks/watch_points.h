@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and placements that a Watch gives to what it sees: parameters by their module path, all else by
-// the program's word or by count. Placements are those of plain data parallelism: parameters and reduced
-// gradients are replicated over the ranks, a local gradient is not known to be anything before the
-// program reduces it, an operand of an all-reduce is a partial result of it.
+// Names and placements that a Watch gives to what it sees: parameters by their module path, all
+// else by the program's word or by count. Placements are those of plain data parallelism:
+// parameters and reduced gradients are replicated over the ranks, a local gradient is not known to
+// be anything before the program reduces it, an operand of an all-reduce is a partial result of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -14,8 +14,8 @@ struct WatchedRank {
   RankRecorder* rank = nullptr;
 };
 
-// Never throws: what is wrong (launcher's variables, the plan) is one line on stderr, and the rank is
-// off.
+// Never throws: what is wrong (launcher's variables, the plan) is one line on stderr, and the rank
+// is off.
 WatchedRank watched_rank(const WatchOptions& options);
 
 }  // namespace nanhunt::hooks
