@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,7 +120,6 @@ class RankProcesses {
       const int signal = ::sigtimedwait(&watched, nullptr, &poll);
       if (signal == SIGTERM || signal == SIGINT) signal_all(signal);
       reap(WNOHANG);
-      world_.unlink_when_attached();
       press_stragglers();
     }
     return first_failure_;
@@ -205,7 +205,10 @@ bool is_rank_process() {
 int run_rank_process(const RankMain& rank_main) {
   const RankIdentity identity = take_identity();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != identity.parent) return 128 + SIGTERM;  // it ended before the line above
+  if (::getppid() != identity.parent) {  // it ended before the line above
+    ::shm_unlink(identity.world_name.c_str());
+    return 128 + SIGTERM;
+  }
   const auto world = attach_process_world(identity.world_name);
   const RankOutcome outcome = run_rank(*world, identity.rank, rank_main);
   if (outcome.status != 0) std::fprintf(stderr, "mini: %s\n", outcome.reason.c_str());

@@ -46,17 +46,8 @@ MappedWorld::MappedWorld(void* memory, size_t bytes, std::string owned_name)
     : memory_(memory), bytes_(bytes), owned_name_(std::move(owned_name)) {}
 
 MappedWorld::~MappedWorld() {
-  unlink();
-  ::munmap(memory_, bytes_);
-}
-
-void MappedWorld::unlink_when_attached() {
-  if (block().attached.load() >= static_cast<uint32_t>(size())) unlink();
-}
-
-void MappedWorld::unlink() {
   if (!owned_name_.empty()) ::shm_unlink(owned_name_.c_str());
-  owned_name_.clear();
+  ::munmap(memory_, bytes_);
 }
 
 std::unique_ptr<World> create_thread_world(int size, size_t bytes_per_rank) {
@@ -88,7 +79,9 @@ std::unique_ptr<World> attach_process_world(const std::string& name) {
   }
   const auto bytes = static_cast<size_t>(facts.st_size);
   auto world = std::make_unique<MappedWorld>(map(file.number(), bytes, name), bytes, "");
-  world->block().attached.fetch_add(1);
+  // The last rank to attach removes the name: from then on no death leaves the object behind.
+  const auto size = static_cast<uint32_t>(world->size());
+  if (world->block().attached.fetch_add(1) + 1 == size) ::shm_unlink(name.c_str());
   return world;
 }
 

@@ -22,12 +22,8 @@ class MappedWorld : public World {
   void abort(const std::string& why) override { abort_block(block(), why); }
 
   SharedBlock& block() const { return *static_cast<SharedBlock*>(memory_); }
-  // Unlinks the object as soon as every rank has attached: from then on no death leaves it behind.
-  void unlink_when_attached();
 
  private:
-  void unlink();
-
   void* memory_;
   size_t bytes_;
   std::string owned_name_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subject without a model: all-reduces fixed buffers in every order and prints what rank 0 got.
 // Its environment says how a rank is to fail:
-//   LAUNCH_PROBE = kill K | throw K | usage K     (K: the rank)
+//   LAUNCH_PROBE = kill K | throw K | usage K | hang K     (K: the rank)
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,6 +26,11 @@ void fail_if_told(int rank) {
   words >> how >> which;
   if (which != rank) return;
   if (how == "kill") ::kill(::getpid(), SIGKILL);
+  if (how == "hang") {
+    std::printf("hanging\n");
+    std::fflush(stdout);
+    for (;;) ::pause();
+  }
   if (how == "throw") throw std::runtime_error("told to fail");
   if (how == "usage") throw trace::Error(trace::ErrorKind::kUsage, "told to refuse");
 }
