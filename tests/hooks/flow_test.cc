@@ -110,9 +110,11 @@ TEST_F(Flow, ListsMeetElementByElement) {
   EXPECT_EQ(of(parameters[0]), (CarriedSet{1, 3}));
   EXPECT_EQ(of(parameters[1]), (CarriedSet{2, 4}));
 
-  const std::vector<at::Tensor> m{at::zeros({3}), at::zeros({5})}, v{at::zeros({3}), at::zeros({5})};
+  const std::vector<at::Tensor> m{at::zeros({3}), at::zeros({5})},
+      v{at::zeros({3}), at::zeros({5})};
   const std::vector<at::Tensor> steps{at::ones({}), at::ones({})};
-  at::_fused_adamw_(parameters, gradients, m, v, {}, steps, 1e-3, 0.9, 0.99, 0.01, 1e-8, false, false);
+  at::_fused_adamw_(parameters, gradients, m, v, {}, steps, 1e-3, 0.9, 0.99, 0.01, 1e-8, false,
+                    false);
   EXPECT_EQ(of(m[0]), (CarriedSet{1, 3}));
   EXPECT_EQ(of(v[1]), (CarriedSet{2, 4}));
 }
