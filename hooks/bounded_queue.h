@@ -2,11 +2,11 @@
 // The queue between the training threads and the writer, bounded in bytes. What counts against the
 // bound is everything that is accepted and not yet sealed: in the queue and in the writer's hands.
 //
-// A thread reserves room first (this is where it waits), copies values, and then pushes, which never
-// waits. Rows wait for room as long as it takes. Values wait kValueWait and are then refused; values
-// that could never fit are refused at once. A rank with kUnsealedRows rows not yet sealed, the oldest
-// of them older than kUnsealedAge, also waits: a disk that is too slow slows training down rather than
-// letting the loss of a killed process grow.
+// A thread reserves room first (this is where it waits), copies values, and then pushes, which
+// never waits. Rows wait for room as long as it takes. Values wait kValueWait and are then refused;
+// values that could never fit are refused at once. A rank with kUnsealedRows rows not yet sealed,
+// the oldest of them older than kUnsealedAge, also waits: a disk that is too slow slows training
+// down rather than letting the loss of a killed process grow.
 //
 // The writer never blocks on the lock while `give_up` says that a thread died: the dead thread may
 // hold it.
@@ -41,8 +41,8 @@ class BoundedQueue {
   void cancel(int64_t bytes);  // gives a reservation back
   void push(QueueItem item);   // dropped when the queue is shut
 
-  // Writer. Takes all that waits. `idle`: the writer holds nothing whose age it watches, so the next
-  // push must wake it. False when the lock could not be had.
+  // Writer. Takes all that waits. `idle`: the writer holds nothing whose age it watches, so the
+  // next push must wake it. False when the lock could not be had.
   bool take(std::vector<QueueItem>& out, bool idle, const std::function<bool()>& give_up);
   // `rows` of the rank were sealed, `bytes` of reservations are free again.
   void release(int slot, size_t rows, int64_t bytes, const std::function<bool()>& give_up);

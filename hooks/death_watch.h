@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Termination signals and uncaught exceptions, turned into a request to the writer thread.
 //
-// The handler only stores numbers, writes to an eventfd and polls, all of which is async-signal-safe;
-// the writer, whose own signals are blocked, seals and acknowledges. The handler waits for that at
-// most 2 s, puts the old action back and lets the signal happen: a fault is met again where it
-// occurred, every other signal is raised again. A process that survives (its own handler) goes on
-// being captured, but that signal is no longer watched.
+// The handler only stores numbers, writes to an eventfd and polls, all of which is
+// async-signal-safe; the writer, whose own signals are blocked, seals and acknowledges. The handler
+// waits for that at most 2 s, puts the old action back and lets the signal happen: a fault is met
+// again where it occurred, every other signal is raised again. A process that survives (its own
+// handler) goes on being captured, but that signal is no longer watched.
 //
 // Signals that the process ignores are left alone. Process-wide state, because signal actions are;
 // one writer at a time is on watch.
@@ -23,8 +23,8 @@ struct DeathNotice {
   std::string detail;  // "SIGSEGV", or the text of the exception
 };
 
-// Installs the handlers (again, where they are gone), an alternate stack for the calling thread, and
-// puts `writer` on watch.
+// Installs the handlers (again, where they are gone), an alternate stack for the calling thread,
+// and puts `writer` on watch.
 void watch_for_death(const void* writer);
 // `writer` answers no more requests. Nothing happens when another one is on watch.
 void end_death_watch(const void* writer);

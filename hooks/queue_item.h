@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the training threads hand to the writer. One queue carries everything, so that the writer sees
-// rows, collectives, facts and step ends of a rank in the order in which they happened.
+// What the training threads hand to the writer. One queue carries everything, so that the writer
+// sees rows, collectives, facts and step ends of a rank in the order in which they happened.
 #pragma once
 
 #include <chrono>

@@ -26,14 +26,15 @@ class RankLog {
  public:
   RankLog(int slot, trace::RunFacts facts);
 
-  // Takes one item in. When the item ends the segment by itself (step end, CutNow, a step begun while
-  // another is open), the segment is appended to `out`.
+  // Takes one item in. When the item ends the segment by itself (step end, CutNow, a step begun
+  // while another is open), the segment is appended to `out`.
   void accept(QueueItem item, std::vector<CutSegment>& out);
 
   const Growth& growth() const { return growth_; }
   bool in_step() const { return in_step_; }
-  // Appends what is there, even an empty segment, when a step is open. Cuts that may be the last ones
-  // of the process (exception, signal, close, step end) include the collectives nobody waited for.
+  // Appends what is there, even an empty segment, when a step is open. Cuts that may be the last
+  // ones of the process (exception, signal, close, step end) include the collectives nobody waited
+  // for.
   void cut(trace::CutReason reason, const std::string& detail, std::vector<CutSegment>& out);
   // Same, unless the previous cut already said how the process died and nothing came since.
   void cut_for_death(trace::CutReason reason, const std::string& detail,

@@ -130,9 +130,9 @@ int64_t RankRecorder::Impl::record(const Observation& observation) {
   if (!wants(observation.site, observation.phase)) return -1;
   trace::Record record = describe(observation);
   check_placement(record.placement, record.local_shape);
-  trace::Prints prints =
-      trace::fingerprint(observation.tensor, *record.placement,
-                         {.segments = observation.segments, .segment_dim = observation.segment_dim});
+  trace::Prints prints = trace::fingerprint(
+      observation.tensor, *record.placement,
+      {.segments = observation.segments, .segment_dim = observation.segment_dim});
   record.statistics = prints.statistics;
   record.raw_digest = prints.raw_digest;
   record.segment_digests = std::move(prints.segment_digests);

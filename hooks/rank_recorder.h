@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of RankRecorder (recorder.h): the state of one rank on the side of the training threads.
-// The lock orders sequence numbers, log indices and what enters the queue; statistics, fingerprints
-// and copies of values are made outside it.
+// The inside of RankRecorder (recorder.h): the state of one rank on the side of the training
+// threads. The lock orders sequence numbers, log indices and what enters the queue; statistics,
+// fingerprints and copies of values are made outside it.
 #pragma once
 
 #include <atomic>

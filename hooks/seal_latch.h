@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets one training thread wait, for a bounded time, until the writer has sealed what it handed over.
-// A POSIX semaphore: posting takes no lock, so a thread stopped by a signal while it waits can never
-// hold up the writer.
+// Lets one training thread wait, for a bounded time, until the writer has sealed what it handed
+// over. A POSIX semaphore: posting takes no lock, so a thread stopped by a signal while it waits
+// can never hold up the writer.
 #pragma once
 
 #include <semaphore.h>

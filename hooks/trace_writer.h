@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one writer thread of the process: takes items off the queue, decides when a segment is cut, and
-// writes it. All signals are blocked in it. A segment that cannot be written stops the capture of the
-// whole process: one line on stderr, the queue is shut, training goes on.
+// The one writer thread of the process: takes items off the queue, decides when a segment is cut,
+// and writes it. All signals are blocked in it. A segment that cannot be written stops the capture
+// of the whole process: one line on stderr, the queue is shut, training goes on.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ class TraceWriter {
   // Writer thread only.
   std::map<int, RankLog> ranks_;  // by slot
   std::vector<CutSegment> cut_;
-  // What was written and not yet freed: freeing may need a lock of the allocator that a dying thread
-  // holds, so it never happens before that thread is answered.
+  // What was written and not yet freed: freeing may need a lock of the allocator that a dying
+  // thread holds, so it never happens before that thread is answered.
   std::vector<CutSegment> written_;
   bool idle_ = true;
   bool watching_ = false;

@@ -84,7 +84,8 @@ TEST(CapturePlan, RefusesByName) {
   EXPECT_THAT(refusal_of(R"({"out": "x", "phases": ["fwd"]})"), HasSubstr("no phase: 'fwd'"));
   EXPECT_THAT(refusal_of(R"({"out": "x", "sites": "a"})"), HasSubstr("'sites' has the wrong type"));
   EXPECT_THAT(refusal_of(R"({"out": "x", "steps": [1.5]})"), HasSubstr("'steps' must be an int"));
-  EXPECT_THAT(refusal_of(R"({"out": "x", "ranks": [3000000000]})"), HasSubstr("'ranks' does not fit"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ranks": [3000000000]})"),
+              HasSubstr("'ranks' does not fit"));
   EXPECT_THAT(refusal_of(R"({"out": "x", "queue_bytes": 0})"), HasSubstr("at least 1"));
   EXPECT_THAT(refusal_of(R"({"out": "x", "trace_bytes": -1})"), HasSubstr("at least 0"));
   EXPECT_THAT(refusal_of(R"({"out": )"), HasSubstr("not JSON"));

@@ -19,6 +19,12 @@
 namespace nanhunt::hooks {
 namespace {
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 struct Accepted {
   int64_t sequence = 0;
   int64_t time_ns = 0;
@@ -29,7 +35,11 @@ struct Death {
   std::vector<Accepted> accepted;
   std::string said;  // on stderr
 
-  bool by_signal(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }
+  // A sanitizer's own handler, which stood before ours, reports the signal and exits instead.
+  bool by_signal(int signal) const {
+    if (kSanitized && signal != SIGKILL && WIFEXITED(status)) return WEXITSTATUS(status) != 0;
+    return WIFSIGNALED(status) && WTERMSIG(status) == signal;
+  }
   bool by_exit(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
 };
 
