@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases/mini/trainer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include "cases/mini/adamw.h"
+#include "cases/mini/collectives.h"
+#include "cases/mini/grad_buffer.h"
+#include "cases/mini/model.h"
+
+namespace nanhunt::mini {
+namespace {
+
+// The step's loss over all data-parallel ranks, for the log.
+double global_loss(RankContext& context, const at::Tensor& share) {
+  return all_reduce(context, context.mesh.dp,
+                    {"loss", "loss", context.placements.scalar({.dp = true}),
+                     context.placements.scalar()},
+                    share)
+      .item<double>();
+}
+
+StepResult train_step(RankContext& context, Model& model, GradBuffer& gradients,
+                      const Batch& batch) {
+  context.group_sequence.clear();
+  tap_parameters(context, model.parameters);
+  gradients.begin_step();
+  const at::Tensor loss = at::zeros({}, at::kFloat);
+  for (int32_t microbatch = 0; microbatch < context.config.microbatches; ++microbatch) {
+    context.microbatch = microbatch;
+    const at::Tensor share = forward_loss(context, model, local_batch(context, batch));
+    gradients.begin_microbatch(microbatch + 1 == context.config.microbatches);
+    share.backward();
+    gradients.end_microbatch();
+    loss.add_(share.detach());
+  }
+  gradients.finish();
+  const OptimizerGradients final_gradients = finalize_gradients(context, model.parameters);
+  update_parameters(context, final_gradients, context.step + 1);
+  return {context.step, global_loss(context, loss), final_gradients.norm};
+}
+
+}  // namespace
+
+void train(RankContext& context, const std::string& text,
+           const std::function<void(const StepResult&)>& on_step) {
+  Model model = build_model(context);
+  GradBuffer gradients(context, model.parameters);
+  for (context.step = 0; context.step < context.config.steps; ++context.step) {
+    context.taps.begin_step(context.step);
+    const StepResult result =
+        train_step(context, model, gradients, draw_batch(text, context.config, context.step));
+    context.taps.end_step();
+    on_step(result);
+  }
+}
+
+}  // namespace nanhunt::mini

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's training run.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cases/mini/rank_context.h"
+
+namespace nanhunt::mini {
+
+struct StepResult {
+  int64_t step = 0;
+  double loss = 0, grad_norm = 0;
+};
+
+// Trains config.steps steps on the text. NaN does not stop it.
+void train(RankContext& context, const std::string& text,
+           const std::function<void(const StepResult&)>& on_step);
+
+}  // namespace nanhunt::mini
