@@ -11,6 +11,7 @@
 
 #include "trace/check.h"
 #include "trace/error.h"
+#include "trace/file_bytes.h"
 #include "trace/segment_tables.h"
 
 namespace nanhunt::trace {
@@ -21,20 +22,6 @@ using h5::Handle;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
 constexpr size_t kSuperblockBytes = 48;  // version 2
 constexpr size_t kEndOfFileAt = 28;
-
-// Reads up to `size` bytes; fewer at the end of the file, -1 when reading fails (errno).
-ssize_t read_at(int descriptor, void* out, size_t size, int64_t offset) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got = pread(descriptor, static_cast<char*>(out) + done, size - done,
-                              static_cast<off_t>(offset) + static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return static_cast<ssize_t>(done);
-}
 
 // "" when the file begins as HDF5 and is as long as it says, else what is wrong with it. Only this
 // tells a truncated file from a foreign one.
@@ -54,6 +41,19 @@ std::string container_fault(int descriptor) {
   const auto size = static_cast<uint64_t>(lseek(descriptor, 0, SEEK_END));
   if (size >= expected) return "";
   return "truncated: " + std::to_string(size) + " of " + std::to_string(expected) + " bytes";
+}
+
+ValueExtent extent_of(hid_t file, const std::string& path) {
+  const Handle dataset(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose, "open dataset " + path);
+  const Handle type(H5Dget_type(dataset), H5Tclose, "read dataset " + path);
+  const Handle space(H5Dget_space(dataset), H5Sclose, "read dataset " + path);
+  ValueExtent extent;
+  extent.bytes = H5Sget_simple_extent_npoints(space) * static_cast<int64_t>(H5Tget_size(type));
+  if (extent.bytes == 0) return extent;
+  const haddr_t offset = H5Dget_offset(dataset);
+  if (offset == HADDR_UNDEF) throw h5::Failure("dataset " + path + " is not contiguous");
+  extent.offset = static_cast<int64_t>(offset);
+  return extent;
 }
 
 }  // namespace
@@ -168,62 +168,21 @@ Segment SegmentFile::read() const {
   });
 }
 
-const std::map<int64_t, std::string>& SegmentFile::value_paths() const {
-  if (!value_paths_.empty()) return value_paths_;
-  const auto strings = h5::read_texts(file_, "strings");
-  for (const schema::RecordRow& row :
-       h5::read_table<schema::RecordRow>(file_, "records", schema::record_fields())) {
-    if (row.has_values == 0) continue;
-    if (row.site >= strings.size() || row.role >= strings.size()) {
-      throw h5::Failure("a row points outside the strings");
+std::map<int64_t, ValueExtent> SegmentFile::value_extents() const {
+  return guarded([this] {
+    const auto strings = h5::read_texts(file_, "strings");
+    std::map<int64_t, ValueExtent> extents;
+    for (const schema::RecordRow& row :
+         h5::read_table<schema::RecordRow>(file_, "records", schema::record_fields())) {
+      if (row.has_values == 0) continue;
+      if (row.site >= strings.size() || row.role >= strings.size()) {
+        throw h5::Failure("a row points outside the strings");
+      }
+      const std::string path = schema::values_path(strings[row.site], static_cast<Phase>(row.phase),
+                                                   strings[row.role], row.sequence);
+      extents[row.sequence] = extent_of(file_, path);
     }
-    value_paths_[row.sequence] = schema::values_path(
-        strings[row.site], static_cast<Phase>(row.phase), strings[row.role], row.sequence);
-  }
-  return value_paths_;
-}
-
-bool SegmentFile::has_values(int64_t sequence) const {
-  return guarded([&] { return value_paths().contains(sequence); });
-}
-
-// Values lie in one piece in the file, so they are read without HDF5.
-SegmentFile::Extent SegmentFile::find_values(const Record& record) const {
-  const auto known = extents_.find(record.where.sequence);
-  if (known != extents_.end()) return known->second;
-  const std::string& path = value_paths().at(record.where.sequence);
-  const Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose,
-                       "open dataset " + path);
-  const Handle type(H5Dget_type(dataset), H5Tclose, "read dataset " + path);
-  const Handle space(H5Dget_space(dataset), H5Sclose, "read dataset " + path);
-  if (H5Tget_size(type) != size_of(record.storage)) {
-    throw h5::Failure("dataset " + path + " has another element size than its record");
-  }
-  Extent extent;
-  extent.bytes = H5Sget_simple_extent_npoints(space) * static_cast<int64_t>(H5Tget_size(type));
-  if (extent.bytes > 0) {
-    const haddr_t offset = H5Dget_offset(dataset);
-    if (offset == HADDR_UNDEF) throw h5::Failure("dataset " + path + " is not contiguous");
-    extent.offset = static_cast<int64_t>(offset);
-  }
-  return extents_.emplace(record.where.sequence, extent).first->second;
-}
-
-void SegmentFile::read_values(const Record& record, int64_t start, int64_t count,
-                              std::span<std::byte> out) const {
-  guarded([&] {
-    const Extent extent = find_values(record);
-    const auto size = static_cast<int64_t>(size_of(record.storage));
-    NANHUNT_CHECK(static_cast<int64_t>(out.size()) == count * size);
-    const int64_t elements = extent.bytes / size;
-    if (start < 0 || count < 0 || start > elements || count > elements - start) {
-      throw h5::Failure("elements " + std::to_string(start) + " to " +
-                        std::to_string(start + count) + " of " + describe(record.what) +
-                        " are outside its " + std::to_string(elements) + " values");
-    }
-    const ssize_t got = read_at(descriptor_, out.data(), out.size(), extent.offset + start * size);
-    if (got < 0) fail(std::generic_category().message(errno));
-    if (static_cast<size_t>(got) != out.size()) fail("truncated: values end early");
+    return extents;
   });
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 
 #include "trace/h5.h"
@@ -14,6 +13,12 @@
 #include "trace/segment_schema.h"
 
 namespace nanhunt::trace {
+
+// Values of one record: one piece of the file, elements in local order.
+struct ValueExtent {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
 
 class SegmentFile {
  public:
@@ -30,22 +35,13 @@ class SegmentFile {
   // All tables; `values` stays empty.
   Segment read() const;
 
-  // Values are found by sequence number: names may have been changed by a rules file.
-  bool has_values(int64_t sequence) const;
-  // Elements [start, start + count) in local order, as they lie in the file.
-  void read_values(const Record& record, int64_t start, int64_t count,
-                   std::span<std::byte> out) const;
+  // Where the captured values lie, by sequence number (names may have been changed by a rules
+  // file). Looks up each dataset: about 20 us apiece.
+  std::map<int64_t, ValueExtent> value_extents() const;
 
  private:
-  struct Extent {
-    int64_t offset = 0;  // in the file
-    int64_t bytes = 0;
-  };
-
   void open_checked();
   void check_format() const;
-  const std::map<int64_t, std::string>& value_paths() const;
-  Extent find_values(const Record& record) const;
   template <typename Function>
   auto guarded(Function function) const;
   [[noreturn]] void fail(const std::string& reason) const;
@@ -55,9 +51,6 @@ class SegmentFile {
   h5::Handle file_;
   int descriptor_ = -1;
   schema::HeaderRow header_;
-  // By sequence; filled at the first reading of values.
-  mutable std::map<int64_t, std::string> value_paths_;
-  mutable std::map<int64_t, Extent> extents_;
 };
 
 }  // namespace nanhunt::trace

@@ -9,13 +9,14 @@
 #include "trace/check.h"
 #include "trace/error.h"
 #include "trace/segment_file.h"
+#include "trace/value_file.h"
 
 namespace nanhunt::trace {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kOpenFiles = 16;
+constexpr size_t kOpenFiles = 32;
 constexpr int64_t kPieceBytes = int64_t{1} << 22;
 
 [[noreturn]] void fail(const std::string& message) {
@@ -118,25 +119,23 @@ void sort_records(std::vector<Record>* records, size_t first) {
   }
 }
 
-// The last few files that were used stay open.
+// The last few files whose values were used stay open.
 class OpenFiles {
  public:
-  const SegmentFile& open(const fs::path& path) {
+  const ValueFile& open(const fs::path& path) {
     const auto known = std::find_if(files_.begin(), files_.end(),
-                                    [&](const Entry& entry) { return entry.first == path; });
+                                    [&](const ValueFile& file) { return file.path() == path; });
     if (known != files_.end()) {
       files_.splice(files_.begin(), files_, known);
     } else {
-      auto file = std::make_unique<SegmentFile>(path);
       if (files_.size() == kOpenFiles) files_.pop_back();
-      files_.emplace_front(path, std::move(file));
+      files_.emplace_front(path);
     }
-    return *files_.front().second;
+    return files_.front();
   }
 
  private:
-  using Entry = std::pair<fs::path, std::unique_ptr<SegmentFile>>;
-  std::list<Entry> files_;  // most recently used first
+  std::list<ValueFile> files_;  // most recently used first
 };
 
 }  // namespace
@@ -179,7 +178,7 @@ struct TraceReader::Impl {
   }
 
   // The segment that holds the record's values.
-  const SegmentFile& file_of(const Record& record) const {
+  const ValueFile& file_of(const Record& record) const {
     const RankSegments& ranks = segments_of(record.what.step);
     const auto rank = ranks.find(record.where.rank);
     const int64_t sequence = record.where.sequence;
@@ -188,8 +187,8 @@ struct TraceReader::Impl {
       for (const SegmentEntry& segment : rank->second) {
         const auto& header = segment.header;
         if (sequence < header.first_sequence || sequence > header.last_sequence) continue;
-        const SegmentFile& file = files.open(segment.path);
-        if (file.has_values(sequence)) return file;
+        const ValueFile& file = files.open(segment.path);
+        if (file.contains(sequence)) return file;
       }
     }
     fail("trace " + folder.string() + " has no values of " + describe(record.what) + " (rank " +
@@ -248,7 +247,7 @@ Step TraceReader::read_step(int64_t step) const {
     const size_t first = result.records.size();
     std::map<int64_t, Collective> log;  // they come in order of completion
     for (const SegmentEntry& entry : segments) {
-      Segment segment = impl_->files.open(entry.path).read();
+      Segment segment = SegmentFile(entry.path).read();
       std::move(segment.records.begin(), segment.records.end(), std::back_inserter(result.records));
       for (size_t i = 0; i < segment.collectives.size(); ++i) {
         log.insert_or_assign(segment.collective_index[i], std::move(segment.collectives[i]));
@@ -268,7 +267,7 @@ Step TraceReader::read_step(int64_t step) const {
 
 void TraceReader::read_values(const Record& record, int64_t start, int64_t count,
                               std::span<std::byte> out) const {
-  impl_->file_of(record).read_values(record, start, count, out);
+  impl_->file_of(record).read(record, start, count, out);
 }
 
 std::vector<double> TraceReader::read_doubles(const Record& record) const {
@@ -276,13 +275,13 @@ std::vector<double> TraceReader::read_doubles(const Record& record) const {
   for (const int64_t size : record.local_shape) elements *= size;
   const auto size = static_cast<int64_t>(size_of(record.storage));
   const int64_t piece = kPieceBytes / size;
-  const SegmentFile& file = impl_->file_of(record);
+  const ValueFile& file = impl_->file_of(record);
   std::vector<double> values(static_cast<size_t>(elements));
   std::vector<std::byte> raw;
   for (int64_t start = 0; start < elements; start += piece) {
     const int64_t count = std::min(piece, elements - start);
     raw.resize(static_cast<size_t>(count * size));
-    file.read_values(record, start, count, raw);
+    file.read(record, start, count, raw);
     for (int64_t i = 0; i < count; ++i) {
       values[static_cast<size_t>(start + i)] =
           element_as_double(raw.data(), record.storage, static_cast<size_t>(i));

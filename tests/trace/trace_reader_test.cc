@@ -188,7 +188,7 @@ TEST(TraceReader, ManyFilesShareFewHandles) {
     open_files += target.starts_with(folder.path().string()) ? 1u : 0u;
   }
   EXPECT_GT(open_files, 0u);
-  EXPECT_LE(open_files, 32u);  // 16 files, by HDF5 and by us
+  EXPECT_LE(open_files, 32u);
 }
 
 TEST(SegmentPath, RoundTripAndForeignNames) {
