@@ -54,6 +54,26 @@ int weight(Decider decider) {
   return 5;
 }
 
+// The leading rule breaks again at the same place: on another rank of the same microbatch it is the same
+// failure, in another microbatch the same fault seen again.
+void add_repeat(const SideStep& side, Draft& draft, const Finding& finding,
+                const std::vector<int>& records) {
+  Finding& leading = draft.origin.finding;
+  if (finding.microbatch == leading.microbatch) {
+    draft.records.insert(draft.records.end(), records.begin(), records.end());
+    add_records(side, leading, records);
+    if (!(finding.measured <= leading.measured)) {
+      leading.measured = finding.measured;
+      leading.allowed = finding.allowed;
+      leading.evidence = finding.evidence;
+    }
+    return;
+  }
+  ++draft.origin.passed_on;
+  auto& known = draft.microbatches;
+  if (std::ranges::find(known, finding.microbatch) == known.end()) known.push_back(finding.microbatch);
+}
+
 Finding undecided_finding(const SideStep& side, const std::vector<int>& records) {
   Finding finding;
   finding.rule = kReferenceEnvelope;
@@ -211,11 +231,7 @@ int Origins::originate(const SideStep& side, OriginWalk& walk, const Unit& unit,
     at.records.insert(at.records.end(), unit.records.begin(), unit.records.end());
     add_records(side, at.origin.finding, unit.records);
   } else if (at.origin.finding.rule == whole.rule) {
-    if (whole.microbatch != at.origin.finding.microbatch &&
-        std::ranges::find(at.microbatches, whole.microbatch) == at.microbatches.end()) {
-      at.microbatches.push_back(whole.microbatch);
-    }
-    ++at.origin.passed_on;
+    add_repeat(side, at, whole, unit.records);
   } else if (leads(draft.origin.finding, at.origin.finding)) {
     draft.origin.also = std::move(at.origin.also);
     draft.origin.also.insert(draft.origin.also.begin(), std::move(at.origin.finding));

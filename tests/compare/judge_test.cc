@@ -147,7 +147,7 @@ TEST(Compare, AHealthyLayoutIsClean) {
 TEST(Compare, ADeviationOriginatesWhereInputsAreWithin) {
   SmallModel model{.tp = 2, .steps = 2};
   model.edit = [](const Tap& tap, Values& values) {
-    if (at(tap, "fc1") || at(tap, "stream")) values = times(values, 1.5);
+    if (at(tap, "fc1") || at(tap, "fc2") || at(tap, "stream")) values = times(values, 1.5);
   };
   const Verdict verdict = against_reference(model, {.steps = 2});
   ASSERT_EQ(verdict.kind, VerdictKind::kDivergence) << to_text(verdict);
@@ -225,7 +225,7 @@ TEST(Compare, BetweenTheBoundsTheLargestFreshErrorLeads) {
   const double between = (bounds->lo + bounds->hi) / 2;
   const double beyond = 1.5 * bounds->hi;
   model.edit = [=](const Tap& tap, Values& values) {
-    const double off = at(tap, "fc1") ? between : tap.site == "fc2" && tap.phase != Phase::kPreCollective && tap.role == "output" ? beyond : 0;
+    const double off = at(tap, "fc1") ? between : at(tap, "fc2") ? beyond : 0;
     values = times(values, 1 + off);
   };
   JudgeOptions options;
@@ -240,6 +240,18 @@ TEST(Compare, BetweenTheBoundsTheLargestFreshErrorLeads) {
   ASSERT_NE(found, verdict.origins.end()) << to_text(verdict);
   EXPECT_THAT(found->candidates, SizeIs(2));
   EXPECT_EQ(found->finding.what.site, "fc2");
+}
+
+TEST(Compare, AResultWrongOnAllRanksIsOneOriginOnAllOfThem) {
+  SmallModel model{.tp = 2};
+  model.edit = [](const Tap& tap, Values& values) {
+    if (at(tap, "fc2", Phase::kPostCollective)) values = times(values, 0.5);
+  };
+  const Verdict verdict = against_reference(model);
+  ASSERT_FALSE(verdict.origins.empty());
+  EXPECT_EQ(verdict.origins.front().finding.rule, "collective_residual") << to_text(verdict);
+  EXPECT_THAT(verdict.origins.front().finding.ranks, ElementsAre(0, 1));
+  EXPECT_EQ(verdict.origins.front().signature, "after_equals_before");
 }
 
 TEST(Compare, WithoutAnEnvelopeDifferencesAreUnresolved) {

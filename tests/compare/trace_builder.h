@@ -31,14 +31,14 @@ trace::Placement partial(std::vector<int64_t> shape, trace::MeshAxis axis = trac
 
 struct Tap {
   int rank = 0;
-  std::string site;
+  std::string site = {};
   trace::Phase phase = trace::Phase::kForward;
   std::string role = "output";
-  std::vector<int64_t> links;  // sequence numbers
+  std::vector<int64_t> links = {};  // sequence numbers
   int microbatch = -1;
   trace::DType storage = trace::DType::kFloat32;
-  std::string op;
-  std::string attributes;
+  std::string op = {};
+  std::string attributes = {};
   trace::Lane lane = trace::Lane::kCompute;
 };
 
