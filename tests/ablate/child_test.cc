@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/child.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace nanhunt::ablate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Child : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("child_" +
+               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  ChildOutcome run(const std::string& script, double timeout_s = 60) {
+    return runner_.run({{"sh", "-c", script}, {{"GREETING", "hello"}}, folder_ / "out",
+                        folder_ / "err", timeout_s});
+  }
+  std::string text_of(const std::string& name) {
+    std::ifstream stream(folder_ / name);
+    std::string text;
+    std::getline(stream, text);
+    return text;
+  }
+
+  ChildRunner runner_;
+  fs::path folder_;
+};
+
+TEST_F(Child, TellsTheExitStatusAndKeepsOutput) {
+  const ChildOutcome outcome = run("echo $GREETING; echo wrong >&2; exit 3");
+  EXPECT_EQ(outcome.end, ChildEnd::kExited);
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(describe(outcome), "exit status 3");
+  EXPECT_EQ(text_of("out"), "hello");
+  EXPECT_EQ(text_of("err"), "wrong");
+  EXPECT_EQ(tail_of(folder_ / "err", 1), "wrong");
+}
+
+TEST_F(Child, NamesTheSignal) {
+  const ChildOutcome outcome = run("kill -SEGV $$");
+  EXPECT_EQ(outcome.end, ChildEnd::kSignalled);
+  EXPECT_EQ(describe(outcome), "killed by SIGSEGV");
+}
+
+TEST_F(Child, IsEndedAfterItsTimeWithAllItStarted) {
+  const ChildOutcome outcome = run("sleep 1000 & echo $!; wait", 0.2);
+  EXPECT_EQ(outcome.end, ChildEnd::kTimedOut);
+  const pid_t grandchild = std::stoi(text_of("out"));
+  // The group was killed; the process is gone or a zombie that init has not reaped yet.
+  std::ifstream status("/proc/" + std::to_string(grandchild) + "/stat");
+  std::string stat;
+  std::getline(status, stat);
+  EXPECT_TRUE(stat.empty() || stat.find(") Z ") != std::string::npos) << stat;
+}
+
+TEST_F(Child, ThatIgnoresTheRequestToEndIsKilled) {
+  const ChildOutcome outcome = run("trap '' TERM; while true; do sleep 0.1; done", 0.2);
+  EXPECT_EQ(outcome.end, ChildEnd::kTimedOut);
+}
+
+TEST_F(Child, ThatCannotStartSaysWhy) {
+  const ChildOutcome outcome =
+      runner_.run({{"no-such-program-anywhere"}, {}, folder_ / "out", folder_ / "err", 5});
+  EXPECT_EQ(outcome.end, ChildEnd::kNotStarted);
+  EXPECT_EQ(describe(outcome), "cannot start: 'no-such-program-anywhere' is not in PATH");
+}
+
+TEST_F(Child, RunsBesideOthers) {
+  std::vector<ChildOutcome> outcomes(6);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      outcomes[static_cast<size_t>(i)] =
+          runner_.run({{"sh", "-c", "exit " + std::to_string(i)}, {},
+                       folder_ / ("out" + std::to_string(i)), folder_ / "err", 60});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(outcomes[static_cast<size_t>(i)].status, i);
+}
+
+}  // namespace
+}  // namespace nanhunt::ablate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ablate/trial.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/ablate/test_subject.h"
+#include "trace/segment.h"
+
+namespace nanhunt::ablate {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A trace of `ranks` ranks, each with one record of that site.
+fs::path write_trace(const std::string& name, int32_t ranks, const std::string& site) {
+  const fs::path folder = fs::path(::testing::TempDir()) / name;
+  fs::remove_all(folder);
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    trace::Record record;
+    record.what.site = site;
+    record.what.role = "output";
+    record.where.rank = rank;
+    record.local_shape = {1};
+    record.placement = std::make_shared<trace::Placement>(trace::whole({"channel"}, {1}));
+    record.regions.resize(1);
+    trace::Segment segment;
+    segment.rank = rank;
+    segment.facts.rank = rank;
+    segment.facts.world_size = ranks;
+    segment.records = {record};
+    segment.values.resize(1);
+    trace::write_segment(folder, segment);
+  }
+  return folder;
+}
+
+compare::Verdict failure_of(std::vector<int32_t> ranks, oracle::Decider decider) {
+  compare::Verdict verdict;
+  verdict.kind = compare::VerdictKind::kNonFinite;
+  verdict.origins.resize(1);
+  oracle::Finding& finding = verdict.origins[0].finding;
+  finding.ranks = std::move(ranks);
+  finding.decider = decider;
+  finding.what.site = "fc1";
+  finding.what.role = "output";
+  return verdict;
+}
+
+const oracle::Decider kRecomputed = oracle::Decider::kRecomputation;
+
+TEST(Acquittal, NeedsTheAccusedRank) {
+  const fs::path folder = write_trace("acquittal_ranks", 2, "fc1");
+  const trace::TraceReader trial(folder);
+  EXPECT_EQ(why_no_acquittal(failure_of({3}, kRecomputed), 4, trial),
+            "rank 3 is not there, so it cannot be acquitted");
+  EXPECT_EQ(why_no_acquittal(failure_of({1}, kRecomputed), 4, trial), "");
+  EXPECT_EQ(why_no_acquittal(failure_of({0, 1, 2, 3}, kRecomputed), 4, trial), "");  // all of them
+  EXPECT_EQ(why_no_acquittal(failure_of({2, 3}, oracle::Decider::kNone), 4, trial), "");
+  fs::remove_all(folder);
+}
+
+TEST(Acquittal, ByTakingTheOperationAway) {
+  const fs::path folder = write_trace("acquittal_operation", 2, "fc2");
+  EXPECT_EQ(why_no_acquittal(failure_of({3}, kRecomputed), 4, trace::TraceReader(folder)), "");
+  fs::remove_all(folder);
+}
+
+TEST(TrialName, IsTheShorterSide) {
+  const std::vector<std::string> toggles = {"a", "b", "c"};
+  EXPECT_EQ(name_of({"a", "b"}, toggles), "off c");
+  EXPECT_EQ(name_of({"c"}, toggles), "on c");
+}
+
+TEST(TrialSettings, StartFromTheReference) {
+  Case the_case;
+  the_case.subject = test_subject();
+  the_case.failing = the_case.reference = default_settings(the_case.subject);
+  the_case.failing["parallel.tp"] = "2";
+  the_case.failing["layout.sp"] = "on";
+  const Settings settings = settings_of(the_case, {"layout.sp"});
+  EXPECT_EQ(settings.at("layout.sp"), "on");
+  EXPECT_EQ(settings.at("parallel.tp"), "1");
+}
+
+}  // namespace
+}  // namespace nanhunt::ablate
