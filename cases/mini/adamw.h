@@ -13,8 +13,8 @@ void adamw_fused(const Config& config, const OptimizerGradients& gradients, int6
 
 double weight_decay_of(const Config& config, const Parameter& parameter);
 
-// Step number `count` (from 1): moments, masters, then values = masters rounded to the training type;
-// records all of them.
+// Step number `count` (from 1): moments, masters, then values = masters rounded to the training
+// type; records all of them.
 void update_parameters(RankContext& context, const OptimizerGradients& gradients, int64_t count);
 
 }  // namespace nanhunt::mini

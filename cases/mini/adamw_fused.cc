@@ -20,8 +20,8 @@ void fused_group(const Config& config, const OptimizerGradients& gradients, int6
     counts.push_back(at::full({}, static_cast<double>(count), at::kFloat));
   }
   at::_fused_adamw_(masters, inputs, exp_avgs, exp_avg_sqs, {}, counts, config.learning_rate,
-                    config.beta1, config.beta2, decays ? config.weight_decay : 0.0,
-                    config.adam_eps, false, false);
+                    config.beta1, config.beta2, decays ? config.weight_decay : 0.0, config.adam_eps,
+                    false, false);
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ void adamw_plain(const Config& config, const OptimizerGradients& gradients, int6
     const at::Tensor denominator =
         (parameter.exp_avg_sq / correction2).sqrt_().add_(config.adam_eps);
     parameter.master.mul_(1 - config.learning_rate * weight_decay_of(config, parameter));
-    parameter.master.addcdiv_(parameter.exp_avg, denominator,
-                              -config.learning_rate / correction1);
+    parameter.master.addcdiv_(parameter.exp_avg, denominator, -config.learning_rate / correction1);
   }
 }
 

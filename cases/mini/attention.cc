@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "cases/mini/rotary.h"
+#include "cases/mini/sample_split.h"
 #include "cases/mini/sites.h"
 
 namespace nanhunt::mini {
@@ -20,7 +21,7 @@ at::Tensor mask_of_layer(const RankContext& context, int64_t layer, const at::Te
   if (!context.is_in_layer(FaultName::kMaskedRow, layer)) return masked;
   const int64_t sequence = context.config.sequence;
   const int64_t sample = context.fault.element / sequence % context.config.global_batch -
-                         context.first_sample(context.microbatch);
+                         first_sample(context.config, context.mesh.dp_rank, context.microbatch);
   if (sample < 0 || sample >= masked.size(0)) return masked;
   const at::Tensor shut = masked.clone();
   shut.select(0, sample).select(0, context.fault.element % sequence).fill_(true);
@@ -54,13 +55,11 @@ at::Tensor core_attention(RankContext& context, const Attention& attention, cons
   const bool fused = context.config.fused_attention;
   const int64_t size = context.config.hidden / context.config.heads;
   const double scale = score_scale(context, size);
-  const Site site{"decoder.layers." + std::to_string(attention.layer) +
-                      ".self_attention.core_attention",
-                  fused ? "fused_attention" : "composed_attention",
-                  {.channels = context.config.hidden,
-                   .channels_sharded = context.config.tp > 1},
-                  nlohmann::json{{"scale", scale}, {"causal", true},
-                                 {"heads", context.config.heads}}.dump()};
+  const Site site{
+      "decoder.layers." + std::to_string(attention.layer) + ".self_attention.core_attention",
+      fused ? "fused_attention" : "composed_attention",
+      {.channels = context.config.hidden, .channels_sharded = context.config.tp > 1},
+      nlohmann::json{{"scale", scale}, {"causal", true}, {"heads", context.config.heads}}.dump()};
   const at::Tensor masked = mask_of_layer(context, attention.layer, mask);
   tap_mask(context, site, masked);
 
@@ -75,8 +74,7 @@ at::Tensor core_attention(RankContext& context, const Attention& attention, cons
                          heads.select(3, 2).permute({1, 2, 0, 3}), masked.unsqueeze(1), scale};
   if (fused) inputs.masked = fused_mask(context, attention.layer, masked).unsqueeze(1);
   const at::Tensor result = fused ? fused_attention(inputs) : composed_attention(inputs);
-  return site_output(context, site,
-                     result.permute({2, 0, 1, 3}).reshape({tokens, samples, -1}));
+  return site_output(context, site, result.permute({2, 0, 1, 3}).reshape({tokens, samples, -1}));
 }
 
 }  // namespace
@@ -88,8 +86,8 @@ at::Tensor attention_mask(const std::vector<int64_t>& lengths, int64_t sequence)
   return beyond_query.unsqueeze(0).logical_or(beyond_length);
 }
 
-at::Tensor self_attention(RankContext& context, const Attention& attention,
-                          const at::Tensor& input, const at::Tensor& masked) {
+at::Tensor self_attention(RankContext& context, const Attention& attention, const at::Tensor& input,
+                          const at::Tensor& masked) {
   const at::Tensor qkv = column_parallel(context, attention.qkv, input);
   return row_parallel(context, attention.proj, core_attention(context, attention, qkv, masked));
 }

@@ -30,7 +30,7 @@ struct Attention {
 at::Tensor attention_mask(const std::vector<int64_t>& lengths, int64_t sequence);
 
 // [tokens, samples, hidden] to the same; `masked` as attention_mask gives it.
-at::Tensor self_attention(RankContext& context, const Attention& attention,
-                          const at::Tensor& input, const at::Tensor& masked);
+at::Tensor self_attention(RankContext& context, const Attention& attention, const at::Tensor& input,
+                          const at::Tensor& masked);
 
 }  // namespace nanhunt::mini

@@ -44,10 +44,14 @@ at::Tensor with_backward(const std::vector<at::Tensor>& inputs,
 
 at::Tensor rounded(const at::Tensor& values, trace::DType dtype) {
   switch (dtype) {
-    case trace::DType::kFloat32: return values;
-    case trace::DType::kBFloat16: return values.to(at::kBFloat16).to(at::kFloat);
-    case trace::DType::kFloat16: return values.to(at::kHalf).to(at::kFloat);
-    default: NANHUNT_CHECK(false);
+    case trace::DType::kFloat32:
+      return values;
+    case trace::DType::kBFloat16:
+      return values.to(at::kBFloat16).to(at::kFloat);
+    case trace::DType::kFloat16:
+      return values.to(at::kHalf).to(at::kFloat);
+    default:
+      NANHUNT_CHECK(false);
   }
   return values;
 }

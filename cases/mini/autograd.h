@@ -14,8 +14,8 @@ namespace nanhunt::mini {
 // Gradients of the inputs, from that of the output; called once or never.
 using Backward = std::function<std::vector<at::Tensor>(const at::Tensor& grad_output)>;
 
-// `forward` is evaluated without autograd; its result, which must not be one of the inputs, becomes the
-// output of a graph node over `inputs`. The closure may hold inputs, never the output.
+// `forward` is evaluated without autograd; its result, which must not be one of the inputs, becomes
+// the output of a graph node over `inputs`. The closure may hold inputs, never the output.
 at::Tensor with_backward(const std::vector<at::Tensor>& inputs,
                          const std::function<at::Tensor()>& forward, Backward backward);
 

@@ -40,11 +40,11 @@ TappedScalar global_norm(RankContext& context, const std::vector<Parameter*>& pa
     links.insert(links.end(), carried.begin(), carried.end());
   }
   if (context.config.tp > 1) {
-    const at::Tensor total = all_reduce(
-        context, context.mesh.tp,
-        {"optimizer", "grad_norm_squared", context.placements.scalar({.tp = true}),
-         context.placements.scalar()},
-        at::tensor(squares, at::kFloat));
+    const at::Tensor total =
+        all_reduce(context, context.mesh.tp,
+                   {"optimizer", "grad_norm_squared", context.placements.scalar({.tp = true}),
+                    context.placements.scalar()},
+                   at::tensor(squares, at::kFloat));
     squares = total.item<double>();
     const std::vector<int64_t> carried = context.taps.carried(total);
     links.insert(links.end(), carried.begin(), carried.end());
@@ -58,9 +58,8 @@ TappedScalar global_norm(RankContext& context, const std::vector<Parameter*>& pa
 TappedScalar clip_factor(RankContext& context, const TappedScalar& norm) {
   double factor = context.config.clip / (norm.value + 1e-6);
   if (factor > 1) factor = 1;
-  hooks::TapPoint point =
-      optimizer_point(context, trace::Phase::kClipped, "clip_factor",
-                      nlohmann::json{{"max_norm", context.config.clip}}.dump());
+  hooks::TapPoint point = optimizer_point(context, trace::Phase::kClipped, "clip_factor",
+                                          nlohmann::json{{"max_norm", context.config.clip}}.dump());
   point.op = "clip_factor";
   return {factor, context.taps.scalar(point, factor, {norm.record})};
 }

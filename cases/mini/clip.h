@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global gradient norm and clipping (Megatron-LM core/optimizer/clip_grads.py). Each logical element
-// counts once: shards on every tp rank, replicated parameters on tp rank 0 alone. Squares are summed in
-// FP64 on the rank and in FP32 over tp.
+// Global gradient norm and clipping (Megatron-LM core/optimizer/clip_grads.py). Each logical
+// element counts once: shards on every tp rank, replicated parameters on tp rank 0 alone. Squares
+// are summed in FP64 on the rank and in FP32 over tp.
 //   factor = min(1, max_norm / (norm + 1e-6)); always applied, so a NaN norm gives NaN gradients.
 #pragma once
 

@@ -15,9 +15,12 @@ namespace {
 
 std::string order_name(ReduceOrder order) {
   switch (order) {
-    case ReduceOrder::kRank: return "rank";
-    case ReduceOrder::kRing: return "ring";
-    case ReduceOrder::kTree: return "tree";
+    case ReduceOrder::kRank:
+      return "rank";
+    case ReduceOrder::kRing:
+      return "ring";
+    case ReduceOrder::kTree:
+      return "tree";
   }
   return "";
 }
@@ -38,8 +41,11 @@ hooks::TapPoint point_of(const Exchange& exchange, trace::Phase phase,
 Exchange exchange_of(RankContext& context, const TensorParallelPlaces& places,
                      const std::string& role, const ActivationLayout& before,
                      const ActivationLayout& after) {
-  return {places.site, role, context.placements.activation(before, context.microbatch),
-          context.placements.activation(after, context.microbatch), context.config.dtype,
+  return {places.site,
+          role,
+          context.placements.activation(before, context.microbatch),
+          context.placements.activation(after, context.microbatch),
+          context.config.dtype,
           context.microbatch};
 }
 
@@ -96,8 +102,7 @@ TappedCollective::TappedCollective(RankContext& context, const Group& group, std
   collective_.op = std::move(op);
   collective_.group.assign(group.ranks().begin(), group.ranks().end());
   collective_.reduce = options.op;
-  collective_.accumulate =
-      options.accumulate_in_storage ? options.storage : trace::DType::kFloat32;
+  collective_.accumulate = options.accumulate_in_storage ? options.storage : trace::DType::kFloat32;
   if (collective_.is_reduction()) collective_.order = order_name(options.order);
   collective_.async = asynchronous;
   collective_.group_sequence = context.group_sequence[group.ranks()]++;
@@ -108,8 +113,8 @@ void TappedCollective::issue(const std::vector<Exchange>& exchanges,
   exchanges_ = exchanges;
   std::vector<hooks::TapPoint> points;
   for (const Exchange& exchange : exchanges) {
-    points.push_back(point_of(exchange, trace::Phase::kPreCollective, exchange.before,
-                              collective_.op));
+    points.push_back(
+        point_of(exchange, trace::Phase::kPreCollective, exchange.before, collective_.op));
   }
   const int segments = collective_.op == "reduce_scatter" ? group_size_ : 0;
   call_ = context_.taps.issue(collective_, points, operands, segments);
@@ -118,8 +123,8 @@ void TappedCollective::issue(const std::vector<Exchange>& exchanges,
 std::vector<at::Tensor> TappedCollective::complete(const std::vector<at::Tensor>& results) {
   std::vector<hooks::TapPoint> points;
   for (const Exchange& exchange : exchanges_) {
-    points.push_back(point_of(exchange, trace::Phase::kPostCollective, exchange.after,
-                              collective_.op));
+    points.push_back(
+        point_of(exchange, trace::Phase::kPostCollective, exchange.after, collective_.op));
   }
   const int segments = collective_.op == "all_gather" ? group_size_ : 0;
   return context_.taps.complete(call_, points, results, segments);
@@ -143,20 +148,22 @@ at::Tensor all_reduce(RankContext& context, Group& group, const Exchange& exchan
 at::Tensor copy_to_tensor_parallel(RankContext& context, const TensorParallelPlaces& places,
                                    const at::Tensor& tensor) {
   if (context.config.tp == 1) return tensor;
-  return with_backward({tensor}, [&] { return tensor.detach(); },
-                       [&context, places](const at::Tensor& gradient) -> std::vector<at::Tensor> {
-    const ReduceOptions options = context.reduce_options(context.config.dtype);
-    TappedCollective collective(context, context.mesh.tp, "all_reduce", options);
-    collective.issue({exchange_of(context, places, "grad_input", partial(places.whole),
-                                  places.whole)}, {gradient});
-    // A gradient that is not contiguous (transposed output head) is reduced in a copy.
-    const at::Tensor buffer = gradient.contiguous();
-    context.mesh.tp.all_reduce(elements(buffer), options);
-    if (context.is(FaultName::kReducedCopyDropped) && places.site == "output_layer") {
-      return collective.complete({gradient});
-    }
-    return collective.complete({buffer});
-  });
+  return with_backward(
+      {tensor}, [&] { return tensor.detach(); },
+      [&context, places](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        const ReduceOptions options = context.reduce_options(context.config.dtype);
+        TappedCollective collective(context, context.mesh.tp, "all_reduce", options);
+        collective.issue(
+            {exchange_of(context, places, "grad_input", partial(places.whole), places.whole)},
+            {gradient});
+        // A gradient that is not contiguous (transposed output head) is reduced in a copy.
+        const at::Tensor buffer = gradient.contiguous();
+        context.mesh.tp.all_reduce(elements(buffer), options);
+        if (context.is(FaultName::kReducedCopyDropped) && places.site == "output_layer") {
+          return collective.complete({gradient});
+        }
+        return collective.complete({buffer});
+      });
 }
 
 at::Tensor reduce_from_tensor_parallel(RankContext& context, const TensorParallelPlaces& places,
@@ -165,24 +172,24 @@ at::Tensor reduce_from_tensor_parallel(RankContext& context, const TensorParalle
   const auto forward = [&] {
     const ReduceOptions options = context.reduce_options(context.config.dtype);
     TappedCollective collective(context, context.mesh.tp, "all_reduce", options);
-    collective.issue({exchange_of(context, places, "output", partial(places.whole),
-                                  places.whole)}, {tensor});
+    collective.issue({exchange_of(context, places, "output", partial(places.whole), places.whole)},
+                     {tensor});
     at::Tensor buffer = tensor.clone();
     if (layer >= 0) buffer = without_row_share(context, layer, buffer);
     context.mesh.tp.all_reduce(elements(buffer), options);
     return collective.complete({buffer})[0];
   };
-  return with_backward({tensor}, forward,
-                       [&context, places, layer](const at::Tensor& gradient)
-                           -> std::vector<at::Tensor> {
-    if (layer >= 0 && context.is_in_layer(FaultName::kRowGradReducedAgain, layer)) {
-      return {all_reduce(context, context.mesh.tp,
-                         exchange_of(context, places, "grad_output", partial(places.whole),
-                                     places.whole),
-                         gradient.clone())};
-    }
-    return {gradient};
-  });
+  return with_backward(
+      {tensor}, forward,
+      [&context, places, layer](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        if (layer >= 0 && context.is_in_layer(FaultName::kRowGradReducedAgain, layer)) {
+          return {all_reduce(
+              context, context.mesh.tp,
+              exchange_of(context, places, "grad_output", partial(places.whole), places.whole),
+              gradient.clone())};
+        }
+        return {gradient};
+      });
 }
 
 at::Tensor gather_from_sequence_parallel(RankContext& context, const TensorParallelPlaces& places,
@@ -192,13 +199,13 @@ at::Tensor gather_from_sequence_parallel(RankContext& context, const TensorParal
     return all_gather_tokens(context, exchange_of(context, places, "input", shard, places.whole),
                              tensor);
   };
-  return with_backward({tensor}, forward,
-                       [&context, places, shard](const at::Tensor& gradient)
-                           -> std::vector<at::Tensor> {
-    return {reduce_scatter_tokens(
-        context, exchange_of(context, places, "grad_input", partial(places.whole), shard), gradient,
-        -1)};
-  });
+  return with_backward(
+      {tensor}, forward,
+      [&context, places, shard](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        return {reduce_scatter_tokens(
+            context, exchange_of(context, places, "grad_input", partial(places.whole), shard),
+            gradient, -1)};
+      });
 }
 
 at::Tensor reduce_scatter_to_sequence_parallel(RankContext& context,
@@ -210,13 +217,12 @@ at::Tensor reduce_scatter_to_sequence_parallel(RankContext& context,
         context, exchange_of(context, places, "output", partial(places.whole), shard), tensor,
         layer);
   };
-  return with_backward({tensor}, forward,
-                       [&context, places, shard](const at::Tensor& gradient)
-                           -> std::vector<at::Tensor> {
-    return {all_gather_tokens(context,
-                              exchange_of(context, places, "grad_output", shard, places.whole),
-                              gradient)};
-  });
+  return with_backward(
+      {tensor}, forward,
+      [&context, places, shard](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        return {all_gather_tokens(
+            context, exchange_of(context, places, "grad_output", shard, places.whole), gradient)};
+      });
 }
 
 }  // namespace nanhunt::mini

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tapped collectives. Every reduction, gather and scatter of the subject goes through TappedCollective,
-// which logs the truth of what runs (op, group, order, accumulation, issue and wait) beside the
-// placements that the program means. On top of it the conjugate pairs of tensor parallelism as autograd
-// ops (Megatron-LM core/tensor_parallel/mappings.py).
+// Tapped collectives. Every reduction, gather and scatter of the subject goes through
+// TappedCollective, which logs the truth of what runs (op, group, order, accumulation, issue and
+// wait) beside the placements that the program means. On top of it the conjugate pairs of tensor
+// parallelism as autograd ops (Megatron-LM core/tensor_parallel/mappings.py).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,11 +25,12 @@ struct Exchange {
   int32_t microbatch = -1;
 };
 
-// One collective between its issue and its wait, both on the compute thread; what lies between may run
-// on another one.
+// One collective between its issue and its wait, both on the compute thread; what lies between may
+// run on another one.
 class TappedCollective {
  public:
-  // `op` as in the log: all_reduce, reduce_scatter, all_gather. Options give order and accumulation.
+  // `op` as in the log: all_reduce, reduce_scatter, all_gather. Options give order and
+  // accumulation.
   TappedCollective(RankContext& context, const Group& group, std::string op,
                    const ReduceOptions& options, bool asynchronous = false);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's communication thread: runs what it is given, in order. An exception reaches whoever waits for
-// that piece of work. The destructor finishes what was submitted.
+// A rank's communication thread: runs what it is given, in order. An exception reaches whoever
+// waits for that piece of work. The destructor finishes what was submitted.
 #pragma once
 
 #include <condition_variable>

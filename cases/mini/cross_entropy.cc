@@ -17,10 +17,9 @@ at::Tensor reduced(RankContext& context, const std::string& role, const at::Tens
   layout.partial = true;
   layout.partial_op = op;
   const SharedPlacement before = context.placements.activation(layout, context.microbatch);
-  const at::Tensor total =
-      all_reduce(context, context.mesh.tp,
-                 {"loss", role, before, after, trace::DType::kFloat32, context.microbatch}, values,
-                 op);
+  const at::Tensor total = all_reduce(
+      context, context.mesh.tp,
+      {"loss", role, before, after, trace::DType::kFloat32, context.microbatch}, values, op);
   hooks::TapPoint point;
   point.site = "loss";
   point.phase = trace::Phase::kLoss;
@@ -49,12 +48,10 @@ Parts evaluate(RankContext& context, const at::Tensor& logits, const at::Tensor&
   const at::Tensor shifted = logits - maximum.unsqueeze(-1);
   const at::Tensor target =
       reduced(context, "target_logit",
-              shifted.gather(-1, parts.local).squeeze(-1)
-                  .masked_fill(parts.owned.logical_not(), 0),
+              shifted.gather(-1, parts.local).squeeze(-1).masked_fill(parts.owned.logical_not(), 0),
               trace::ReduceOp::kSum);
   parts.exponentials = shifted.exp();
-  parts.sum =
-      reduced(context, "sum_exp", parts.exponentials.sum({-1}), trace::ReduceOp::kSum);
+  parts.sum = reduced(context, "sum_exp", parts.exponentials.sum({-1}), trace::ReduceOp::kSum);
   parts.loss = parts.sum.log() - target;
   return parts;
 }
@@ -73,8 +70,7 @@ at::Tensor tap_token_loss(RankContext& context, const at::Tensor& loss) {
 
 }  // namespace
 
-at::Tensor cross_entropy(RankContext& context, const at::Tensor& logits,
-                         const at::Tensor& labels) {
+at::Tensor cross_entropy(RankContext& context, const at::Tensor& logits, const at::Tensor& labels) {
   Parts parts;
   const auto forward = [&] {
     parts = evaluate(context, logits.detach(), labels);
@@ -85,14 +81,15 @@ at::Tensor cross_entropy(RankContext& context, const at::Tensor& logits,
     const at::NoGradGuard no_grad;
     loss = forward();
   }
-  return with_backward({logits}, [&] { return loss; },
-                       [parts = Parts{parts.exponentials, parts.sum, parts.local, parts.owned, {}}](
-                           const at::Tensor& gradient) -> std::vector<at::Tensor> {
-    const at::Tensor grad_logits = parts.exponentials / parts.sum.unsqueeze(-1);
-    const at::Tensor onehot = parts.owned.to(at::kFloat).unsqueeze(-1);
-    grad_logits.scatter_add_(-1, parts.local, onehot.neg());
-    return {grad_logits * gradient.unsqueeze(-1)};
-  });
+  return with_backward(
+      {logits}, [&] { return loss; },
+      [parts = Parts{parts.exponentials, parts.sum, parts.local, parts.owned, {}}](
+          const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        const at::Tensor grad_logits = parts.exponentials / parts.sum.unsqueeze(-1);
+        const at::Tensor onehot = parts.owned.to(at::kFloat).unsqueeze(-1);
+        grad_logits.scatter_add_(-1, parts.local, onehot.neg());
+        return {grad_logits * gradient.unsqueeze(-1)};
+      });
 }
 
 }  // namespace nanhunt::mini

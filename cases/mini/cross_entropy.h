@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vocabulary-parallel cross-entropy in FP32 (Megatron-LM core/tensor_parallel/cross_entropy.py): three
-// reductions over tp. With m the largest logit of a token and z = logit - m:
+// Vocabulary-parallel cross-entropy in FP32 (Megatron-LM core/tensor_parallel/cross_entropy.py):
+// three reductions over tp. With m the largest logit of a token and z = logit - m:
 //   loss = log(sum exp(z)) - z[label];  gradient = softmax - onehot, local.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/embedding.h"
 
-#include <ATen/ops/zeros_like.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "cases/mini/autograd.h"
 #include "cases/mini/collectives.h"
@@ -21,16 +21,18 @@ at::Tensor look_up(RankContext& context, const at::Tensor& table, const at::Tens
   shape.push_back(table.size(1));
   // A row of another rank is dropped by selection, not by a product with 0: 0 * Inf is NaN.
   const auto forward = [&] {
-    return table.detach().index_select(0, local).masked_fill(owned.logical_not().unsqueeze(1), 0)
+    return table.detach()
+        .index_select(0, local)
+        .masked_fill(owned.logical_not().unsqueeze(1), 0)
         .view(shape);
   };
-  return with_backward({table}, forward,
-                       [table, local, owned](const at::Tensor& gradient)
-                           -> std::vector<at::Tensor> {
-    const at::Tensor rows = gradient.reshape({-1, table.size(1)})
-                                .masked_fill(owned.logical_not().unsqueeze(1), 0);
-    return {at::zeros_like(table.detach()).index_add_(0, local, rows)};
-  });
+  return with_backward(
+      {table}, forward,
+      [table, local, owned](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        const at::Tensor rows =
+            gradient.reshape({-1, table.size(1)}).masked_fill(owned.logical_not().unsqueeze(1), 0);
+        return {at::zeros_like(table.detach()).index_add_(0, local, rows)};
+      });
 }
 
 at::Tensor word_embeddings(RankContext& context, Parameter& words, const at::Tensor& ids) {
@@ -42,16 +44,18 @@ at::Tensor word_embeddings(RankContext& context, Parameter& words, const at::Ten
   } else {
     rows = reduce_from_tensor_parallel(context, places, rows, -1);
   }
-  const Site site{name, "embedding",
-                  {.channels = context.config.hidden,
-                   .tokens_sharded = context.sequence_parallel()}};
+  const Site site{
+      name,
+      "embedding",
+      {.channels = context.config.hidden, .tokens_sharded = context.sequence_parallel()}};
   return site_output(context, site, rows);
 }
 
 at::Tensor position_embeddings(RankContext& context, Parameter& positions, int64_t samples) {
-  const Site site{"embedding.position_embeddings", "embedding",
-                  {.channels = context.config.hidden,
-                   .tokens_sharded = context.sequence_parallel()}};
+  const Site site{
+      "embedding.position_embeddings",
+      "embedding",
+      {.channels = context.config.hidden, .tokens_sharded = context.sequence_parallel()}};
   at::Tensor rows = positions.value;
   if (context.sequence_parallel()) {
     const int64_t tokens = rows.size(0) / context.config.tp;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/finalize_gradients.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/TensorOperators.h>
 
 #include "cases/mini/clip.h"
 #include "cases/mini/collectives.h"
@@ -64,8 +64,8 @@ OptimizerGradients finalize_gradients(RankContext& context, Parameters& paramete
   for (Parameter* parameter : result.parameters) {
     const hooks::TapPoint point =
         parameter_point(context, *parameter, trace::Phase::kUnscaled, "grad");
-    unscaled.push_back(context.taps.tap(point, parameter->main_grad,
-                                        context.taps.carried(parameter->main_grad)));
+    unscaled.push_back(
+        context.taps.tap(point, parameter->main_grad, context.taps.carried(parameter->main_grad)));
   }
   const TappedScalar norm = global_norm(context, result.parameters, unscaled);
   const TappedScalar factor = clip_factor(context, norm);

@@ -77,11 +77,11 @@ void GradBuffer::end_microbatch() {
 
 void GradBuffer::accumulate(Parameter& parameter, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
-  const trace::DType dtype = context_.config.fused_grad_accumulation ? trace::DType::kFloat32
-                                                                     : context_.config.dtype;
-  hooks::TapPoint point = parameter_point(
-      context_, parameter, trace::Phase::kBackward, "grad",
-      {.tp = parameter.sequence_parallel, .dp = true, .microbatch = true});
+  const trace::DType dtype =
+      context_.config.fused_grad_accumulation ? trace::DType::kFloat32 : context_.config.dtype;
+  hooks::TapPoint point =
+      parameter_point(context_, parameter, trace::Phase::kBackward, "grad",
+                      {.tp = parameter.sequence_parallel, .dp = true, .microbatch = true});
   point.microbatch = context_.microbatch;
   point.rounded_to = dtype;
   parameter.main_grad.add_(context_.taps.tap(point, rounded(gradient, dtype)));

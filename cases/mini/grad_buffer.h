@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of one rank: accumulated over microbatches in FP32 (main_grad), then summed over data
-// parallelism in buckets (Megatron-LM core/distributed/param_and_grad_buffer.py; the loss is divided by
-// the step's token count beforehand, so the sum needs no divisor). Parameters are in reverse order of the
-// model; the bucket layout is the same with and without overlap, so both give equal bits.
+// parallelism in buckets (Megatron-LM core/distributed/param_and_grad_buffer.py; the loss is
+// divided by the step's token count beforehand, so the sum needs no divisor). Parameters are in
+// reverse order of the model; the bucket layout is the same with and without overlap, so both give
+// equal bits.
 //
-// With overlap.grad_reduce a bucket is reduced on the communication thread as soon as its last gradient
-// of the last microbatch is there, and waited for in finish(). All records are made on the compute
-// thread: operands when the bucket is launched, results after its wait.
+// With overlap.grad_reduce a bucket is reduced on the communication thread as soon as its last
+// gradient of the last microbatch is there, and waited for in finish(). All records are made on the
+// compute thread: operands when the bucket is launched, results after its wait.
 #pragma once
 
 #include <future>
@@ -27,10 +28,10 @@ class GradBuffer {
   GradBuffer(RankContext& context, Parameters& parameters);
   ~GradBuffer();
 
-  void begin_step();                   // main_grad = 0
-  void begin_microbatch(bool last);    // before backward
-  void end_microbatch();               // after backward; drops autograd's own gradients
-  void finish();                       // main_grad holds the sum over data parallelism
+  void begin_step();                 // main_grad = 0
+  void begin_microbatch(bool last);  // before backward
+  void end_microbatch();             // after backward; drops autograd's own gradients
+  void finish();                     // main_grad holds the sum over data parallelism
 
  private:
   struct Bucket {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/linear.h"
 
-#include <ATen/ops/mm.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/mm.h>
 #include <nlohmann/json.hpp>
 
 #include "cases/mini/autograd.h"
@@ -18,13 +18,11 @@ at::Tensor rows_of(const at::Tensor& tensor) { return tensor.reshape({-1, tensor
 
 // The two GEMM operands as the hardware sees them.
 struct Operands {
-  at::Tensor input, weight;         // backward
-  at::Tensor forward_input;         // forward
+  at::Tensor input, weight;  // backward
+  at::Tensor forward_input;  // forward
 };
 
-std::string scale_attribute(double scale) {
-  return nlohmann::json{{"scale", scale}}.dump();
-}
+std::string scale_attribute(double scale) { return nlohmann::json{{"scale", scale}}.dump(); }
 
 // Shows an FP8 operand to the taps; the values that go on.
 Quantised tapped(RankContext& context, hooks::TapPoint point, const std::string& role,
@@ -54,8 +52,8 @@ Operands fp8_operands(RankContext& context, const Linear& linear, const Site& in
   return {x.dequantised(x.scale), w.dequantised(w.scale), x.dequantised(forward_scale)};
 }
 
-// input * weight^T, FP32 accumulation. The input's gradient is rounded, the weight's is not (parameters
-// round it when they take it).
+// input * weight^T, FP32 accumulation. The input's gradient is rounded, the weight's is not
+// (parameters round it when they take it).
 at::Tensor product(RankContext& context, const Linear& linear, const Site& input_site,
                    const at::Tensor& input) {
   const bool fp8 = context.config.fp8 && linear.layer >= 0;
@@ -73,23 +71,24 @@ at::Tensor product(RankContext& context, const Linear& linear, const Site& input
     const at::NoGradGuard no_grad;
     return forward();
   }();
-  return with_backward({input, weight}, [&] { return output; },
-                       [&context, operands, fp8](const at::Tensor& gradient)
-                           -> std::vector<at::Tensor> {
-    at::Tensor rows = rows_of(gradient);
-    if (fp8) {
-      const Quantised g = quantise(rows, trace::DType::kFloat8E5M2);
-      rows = g.dequantised(g.scale);
-    }
-    const at::Tensor grad_input = at::mm(rows, operands.weight).view(operands.input.sizes());
-    const at::Tensor grad_weight = at::mm(rows.t(), rows_of(operands.input));
-    return {rounded(grad_input, context.config.dtype), grad_weight};
-  });
+  return with_backward(
+      {input, weight}, [&] { return output; },
+      [&context, operands, fp8](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+        at::Tensor rows = rows_of(gradient);
+        if (fp8) {
+          const Quantised g = quantise(rows, trace::DType::kFloat8E5M2);
+          rows = g.dequantised(g.scale);
+        }
+        const at::Tensor grad_input = at::mm(rows, operands.weight).view(operands.input.sizes());
+        const at::Tensor grad_weight = at::mm(rows.t(), rows_of(operands.input));
+        return {rounded(grad_input, context.config.dtype), grad_weight};
+      });
 }
 
 Site input_site(const Linear& linear, bool row, bool tokens_sharded) {
-  return {linear.site, "linear", {.channels = linear.inputs, .channels_sharded = row,
-                                  .tokens_sharded = tokens_sharded}};
+  return {linear.site,
+          "linear",
+          {.channels = linear.inputs, .channels_sharded = row, .tokens_sharded = tokens_sharded}};
 }
 
 // Input of a column-parallel GEMM: whole tokens on each rank.
@@ -107,7 +106,8 @@ at::Tensor column_parallel(RankContext& context, const Linear& linear, const at:
   const at::Tensor whole = column_input(context, linear, input);
   at::Tensor output = product(context, linear, input_site(linear, false, false), whole);
   if (linear.bias != nullptr) output = output + linear.bias->value;
-  const Site site{linear.site, "linear",
+  const Site site{linear.site,
+                  "linear",
                   {.channels = linear.outputs, .channels_sharded = context.config.tp > 1}};
   if (linear.position == 2) output = with_fc1_faults(context, linear.layer, output);
   return site_output(context, site, output);
@@ -127,11 +127,9 @@ at::Tensor row_parallel(RankContext& context, const Linear& linear, const at::Te
   output = site_gradient(context, whole, "grad_output", output);
   if (sharded) {
     const TensorParallelPlaces places{linear.site, whole.layout};
-    const at::Tensor partial =
-        with_backward({output}, [&] { return rounded(output.detach(), context.config.dtype); },
-                      [](const at::Tensor& gradient) -> std::vector<at::Tensor> {
-                        return {gradient};
-                      });
+    const at::Tensor partial = with_backward(
+        {output}, [&] { return rounded(output.detach(), context.config.dtype); },
+        [](const at::Tensor& gradient) -> std::vector<at::Tensor> { return {gradient}; });
     const int64_t layer = proj ? linear.layer : -1;
     output = context.sequence_parallel()
                  ? reduce_scatter_to_sequence_parallel(context, places, partial, layer)
@@ -147,8 +145,10 @@ at::Tensor row_parallel(RankContext& context, const Linear& linear, const at::Te
 at::Tensor output_layer(RankContext& context, const Linear& linear, const at::Tensor& input) {
   at::Tensor whole = column_input(context, linear, input);
   if (context.config.batch_first) whole = whole.transpose(0, 1);
-  const Site site{linear.site, "linear",
-                  {.channel_axis = "vocabulary", .channels = linear.outputs,
+  const Site site{linear.site,
+                  "linear",
+                  {.channel_axis = "vocabulary",
+                   .channels = linear.outputs,
                    .channels_sharded = context.config.tp > 1,
                    .batch_first = context.config.batch_first}};
   return site_output(context, site,

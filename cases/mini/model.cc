@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/model.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/TensorOperators.h>
 
 #include "cases/mini/autograd.h"
 #include "cases/mini/cross_entropy.h"
+#include "cases/mini/sample_split.h"
 #include "cases/mini/sites.h"
 
 namespace nanhunt::mini {
@@ -14,15 +15,16 @@ namespace {
 
 at::Tensor residual_add(RankContext& context, const std::string& name, const at::Tensor& stream,
                         const at::Tensor& branch) {
-  const Site site{name, "add",
-                  {.channels = context.config.hidden,
-                   .tokens_sharded = context.sequence_parallel()}};
+  const Site site{
+      name,
+      "add",
+      {.channels = context.config.hidden, .tokens_sharded = context.sequence_parallel()}};
   return site_output(context, site, stream + branch);
 }
 
 at::Tensor activation(RankContext& context, const std::string& name, const at::Tensor& input) {
-  const Site site{name, "gelu",
-                  {.channels = context.config.ffn, .channels_sharded = context.config.tp > 1}};
+  const Site site{
+      name, "gelu", {.channels = context.config.ffn, .channels_sharded = context.config.tp > 1}};
   if (context.is(FaultName::kGeluTanh)) {
     // 0.04 where the tanh form has 0.044715.
     const at::Tensor inner = 0.7978845608 * (input + 0.04 * input * input * input);
@@ -34,13 +36,13 @@ at::Tensor activation(RankContext& context, const std::string& name, const at::T
 at::Tensor run_block(RankContext& context, const Block& block, const at::Tensor& stream,
                      const at::Tensor& masked) {
   const std::string name = "decoder.layers." + std::to_string(block.layer);
-  const at::Tensor attention = self_attention(
-      context, block.attention, rms_norm(context, block.input_norm, stream), masked);
+  const at::Tensor attention =
+      self_attention(context, block.attention, rms_norm(context, block.input_norm, stream), masked);
   const at::Tensor middle = residual_add(context, name + ".self_attn_bda", stream, attention);
   const at::Tensor wide =
       column_parallel(context, block.fc1, rms_norm(context, block.pre_mlp_norm, middle));
-  const at::Tensor mlp = row_parallel(
-      context, block.fc2, activation(context, name + ".mlp.activation_func", wide));
+  const at::Tensor mlp =
+      row_parallel(context, block.fc2, activation(context, name + ".mlp.activation_func", wide));
   return residual_add(context, name + ".mlp_bda", middle, mlp);
 }
 
@@ -48,8 +50,7 @@ at::Tensor run_block(RankContext& context, const Block& block, const at::Tensor&
 at::Tensor masked_mean(RankContext& context, const at::Tensor& token_loss,
                        const LocalBatch& batch) {
   const at::Tensor mask = context.config.batch_first ? batch.loss_mask : batch.loss_mask.t();
-  const at::Tensor loss =
-      (token_loss * mask).sum() / static_cast<double>(batch.denominator);
+  const at::Tensor loss = (token_loss * mask).sum() / static_cast<double>(batch.denominator);
   hooks::TapPoint point;
   point.site = "loss";
   point.phase = trace::Phase::kLoss;
@@ -57,10 +58,9 @@ at::Tensor masked_mean(RankContext& context, const at::Tensor& token_loss,
   point.microbatch = context.microbatch;
   point.placement = context.placements.scalar({.dp = true, .microbatch = true});
   point.op = "masked_mean";
-  return with_backward({loss}, [&] { return context.taps.tap(point, loss.detach()); },
-                       [](const at::Tensor& gradient) -> std::vector<at::Tensor> {
-                         return {gradient};
-                       });
+  return with_backward(
+      {loss}, [&] { return context.taps.tap(point, loss.detach()); },
+      [](const at::Tensor& gradient) -> std::vector<at::Tensor> { return {gradient}; });
 }
 
 at::Tensor tap_data(RankContext& context, const std::string& role, const at::Tensor& tensor) {
@@ -76,8 +76,9 @@ at::Tensor tap_data(RankContext& context, const std::string& role, const at::Ten
 template <class T>
 at::Tensor samples_of(const RankContext& context, const Batch& batch, const std::vector<T>& values,
                       at::ScalarType type) {
-  const int64_t samples = context.microbatch_samples();
-  const int64_t first = context.first_sample(context.microbatch) * batch.sequence;
+  const int64_t samples = samples_per_microbatch(context.config);
+  const int64_t first =
+      first_sample(context.config, context.mesh.dp_rank, context.microbatch) * batch.sequence;
   return at::from_blob(const_cast<T*>(values.data()) + first, {samples, batch.sequence}, type)
       .clone();
 }
@@ -90,8 +91,10 @@ LocalBatch local_batch(RankContext& context, const Batch& batch) {
   local.labels = tap_data(context, "labels", samples_of(context, batch, batch.labels, at::kLong));
   local.loss_mask =
       tap_data(context, "loss_mask", samples_of(context, batch, batch.loss_mask, at::kFloat));
-  const auto first = batch.lengths.begin() + context.first_sample(context.microbatch);
-  local.masked = attention_mask({first, first + context.microbatch_samples()}, batch.sequence);
+  const auto first = batch.lengths.begin() +
+                     first_sample(context.config, context.mesh.dp_rank, context.microbatch);
+  local.masked =
+      attention_mask({first, first + samples_per_microbatch(context.config)}, batch.sequence);
   local.denominator = batch.valid_tokens;
   if (context.is(FaultName::kLossDenominator)) local.denominator -= batch.samples;
   return local;

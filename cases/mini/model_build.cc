@@ -12,8 +12,8 @@ ParameterLayout channels(int64_t size) { return {{"channel"}, {size}, -1}; }
 int sharded(const RankContext& context, int dim) { return context.config.tp > 1 ? dim : -1; }
 
 Parameter* add_norm(RankContext& context, Parameters& parameters, const std::string& site) {
-  return &parameters.add(context, {site + ".weight", channels(context.config.hidden),
-                                   Initial::kOnes, true});
+  return &parameters.add(context,
+                         {site + ".weight", channels(context.config.hidden), Initial::kOnes, true});
 }
 
 Linear add_linear(RankContext& context, Parameters& parameters, Linear linear, Split split,
@@ -24,10 +24,11 @@ Linear add_linear(RankContext& context, Parameters& parameters, Linear linear, S
                 {{"out", "in"}, {linear.outputs, linear.inputs}, sharded(context, row ? 1 : 0)},
                 row ? Initial::kScaledNormal : Initial::kNormal});
   if (bias) {
-    linear.bias = &parameters.add(
-        context, {linear.site + ".bias",
-                  {{"out"}, {linear.outputs}, row ? -1 : sharded(context, 0)},
-                  Initial::kNormal, row});
+    linear.bias =
+        &parameters.add(context, {linear.site + ".bias",
+                                  {{"out"}, {linear.outputs}, row ? -1 : sharded(context, 0)},
+                                  Initial::kNormal,
+                                  row});
   }
   return linear;
 }
@@ -41,14 +42,12 @@ Block add_block(RankContext& context, Parameters& parameters, int64_t layer) {
   block.input_norm = {name + ".input_layernorm",
                       add_norm(context, parameters, name + ".input_layernorm")};
   block.attention.layer = layer;
-  block.attention.qkv =
-      add_linear(context, parameters,
-                 {name + ".self_attention.linear_qkv", layer, 0, hidden, 3 * hidden},
-                 Split::kColumn, config.qkv_bias);
-  block.attention.proj =
-      add_linear(context, parameters,
-                 {name + ".self_attention.linear_proj", layer, 1, hidden, hidden}, Split::kRow,
-                 true);
+  block.attention.qkv = add_linear(
+      context, parameters, {name + ".self_attention.linear_qkv", layer, 0, hidden, 3 * hidden},
+      Split::kColumn, config.qkv_bias);
+  block.attention.proj = add_linear(
+      context, parameters, {name + ".self_attention.linear_proj", layer, 1, hidden, hidden},
+      Split::kRow, true);
   block.pre_mlp_norm = {name + ".pre_mlp_layernorm",
                         add_norm(context, parameters, name + ".pre_mlp_layernorm")};
   block.fc1 = add_linear(context, parameters, {name + ".mlp.linear_fc1", layer, 2, hidden, ffn},
@@ -65,22 +64,22 @@ Model build_model(RankContext& context) {
   Model model;
   Parameters& parameters = model.parameters;
   model.embedding.words = &parameters.add(
-      context, {"embedding.word_embeddings.weight",
-                {{"vocabulary", "channel"}, {config.vocabulary, config.hidden},
-                 sharded(context, 0)}});
+      context,
+      {"embedding.word_embeddings.weight",
+       {{"vocabulary", "channel"}, {config.vocabulary, config.hidden}, sharded(context, 0)}});
   if (config.learned_positions) {
-    model.embedding.positions = &parameters.add(
-        context, {"embedding.position_embeddings.weight",
-                  {{"token", "channel"}, {config.sequence, config.hidden}}, Initial::kNormal,
-                  true});
+    model.embedding.positions =
+        &parameters.add(context, {"embedding.position_embeddings.weight",
+                                  {{"token", "channel"}, {config.sequence, config.hidden}},
+                                  Initial::kNormal,
+                                  true});
   }
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     model.blocks.push_back(add_block(context, parameters, layer));
   }
   model.final_norm = {"decoder.final_layernorm",
                       add_norm(context, parameters, "decoder.final_layernorm")};
-  model.output = {"output_layer", -1, -1, config.hidden, config.vocabulary,
-                  model.embedding.words};
+  model.output = {"output_layer", -1, -1, config.hidden, config.vocabulary, model.embedding.words};
   return model;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/output_faults.h"
 
-#include <ATen/ops/std.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/std.h>
 
 #include <limits>
 
@@ -17,8 +17,7 @@ bool here(const RankContext& context, FaultName name, int64_t layer) {
 
 }  // namespace
 
-at::Tensor without_row_share(const RankContext& context, int64_t layer,
-                             const at::Tensor& product) {
+at::Tensor without_row_share(const RankContext& context, int64_t layer, const at::Tensor& product) {
   if (here(context, FaultName::kRowMissingShare, layer) &&
       context.mesh.tp_rank == context.config.tp - 1) {
     const at::Tensor copy = product.clone();

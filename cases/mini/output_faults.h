@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that disturb one tensor of a linear layer: each returns the tensor unless its fault is on, and
-// then a disturbed copy. Rows are local rows [token * samples + sample].
+// Faults that disturb one tensor of a linear layer: each returns the tensor unless its fault is on,
+// and then a disturbed copy. Rows are local rows [token * samples + sample].
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -29,8 +29,8 @@ at::Tensor draw_logical(const Config& config, const ParameterRequest& request) {
 
 // One row of a large model that was trained in BF16: its products leave FP16, its weights do not.
 void enlarge_row(const RankContext& context, const std::string& name, const at::Tensor& logical) {
-  const std::string enlarged = "decoder.layers." + std::to_string(context.fault.layer) +
-                               ".mlp.linear_fc1.weight";
+  const std::string enlarged =
+      "decoder.layers." + std::to_string(context.fault.layer) + ".mlp.linear_fc1.weight";
   if (context.fault.name == FaultName::kLargeMlpWeight && name == enlarged) {
     logical.select(0, context.fault.element % logical.size(0)).mul_(5e5).clamp_(-6e4, 6e4);
   }
@@ -74,8 +74,8 @@ Parameter& Parameters::add(RankContext& context, const ParameterRequest& request
   parameter.exp_avg = at::zeros_like(parameter.master);
   parameter.exp_avg_sq = at::zeros_like(parameter.master);
   parameter.main_grad = at::zeros_like(parameter.master);
-  for (const at::Tensor& kept : {parameter.value, parameter.master, parameter.exp_avg,
-                                 parameter.exp_avg_sq}) {
+  for (const at::Tensor& kept :
+       {parameter.value, parameter.master, parameter.exp_avg, parameter.exp_avg_sq}) {
     context.taps.keep(kept);
   }
   return parameter;

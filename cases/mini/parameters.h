@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's parameters: values in the training type, FP32 masters, moments and accumulated gradients.
-// Each logical tensor is drawn whole (weights.h) and sliced, so all layouts start from the same model.
+// One rank's parameters: values in the training type, FP32 masters, moments and accumulated
+// gradients. Each logical tensor is drawn whole (weights.h) and sliced, so all layouts start from
+// the same model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,11 +21,11 @@ struct Parameter {
   bool sequence_parallel = false;
   bool decays = false;  // weight decay: matrices only
 
-  at::Tensor value;      // leaf; FP32 storage, values of the training type
-  at::Tensor master;     // FP32
-  at::Tensor exp_avg;    // FP32
-  at::Tensor exp_avg_sq; // FP32
-  at::Tensor main_grad;  // FP32; sum over this rank's microbatches, later over data parallelism
+  at::Tensor value;       // leaf; FP32 storage, values of the training type
+  at::Tensor master;      // FP32
+  at::Tensor exp_avg;     // FP32
+  at::Tensor exp_avg_sq;  // FP32
+  at::Tensor main_grad;   // FP32; sum over this rank's microbatches, later over data parallelism
 
   bool norm_weight() const;
 };

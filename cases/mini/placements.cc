@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "cases/mini/sample_split.h"
+
 namespace nanhunt::mini {
 namespace {
 
@@ -35,18 +37,18 @@ SharedPlacement Placements::batched(trace::Placement placement) {
 SharedPlacement Placements::activation(const ActivationLayout& layout, int32_t microbatch) {
   SharedPlacement& known = activations_[{layout, microbatch}];
   if (known) return known;
-  const int64_t samples = config_.global_batch / (config_.dp * config_.microbatches);
+  const int64_t samples = samples_per_microbatch(config_);
   const int64_t tokens = config_.sequence / (layout.tokens_sharded ? config_.tp : 1);
   const int64_t channels = layout.channels / (layout.channels_sharded ? config_.tp : 1);
 
   trace::Placement placement;
   placement.axes = {"sample", "token"};
   placement.logical_shape = {config_.global_batch, config_.sequence};
-  placement.to_logical = layout.batch_first ? std::vector<int32_t>{0, 1}
-                                            : std::vector<int32_t>{1, 0};
-  Region region = box({(microbatch * config_.dp + dp_rank_) * samples,
-                       layout.tokens_sharded ? tp_rank_ * tokens : 0},
-                      {samples, tokens});
+  placement.to_logical =
+      layout.batch_first ? std::vector<int32_t>{0, 1} : std::vector<int32_t>{1, 0};
+  Region region = box(
+      {first_sample(config_, dp_rank_, microbatch), layout.tokens_sharded ? tp_rank_ * tokens : 0},
+      {samples, tokens});
   if (layout.channels > 0) {
     placement.axes.push_back(layout.channel_axis);
     placement.logical_shape.push_back(layout.channels);
@@ -69,12 +71,12 @@ SharedPlacement Placements::activation(const ActivationLayout& layout, int32_t m
 SharedPlacement Placements::attention_mask(int32_t microbatch) {
   SharedPlacement& known = masks_[microbatch];
   if (known) return known;
-  const int64_t samples = config_.global_batch / (config_.dp * config_.microbatches);
+  const int64_t samples = samples_per_microbatch(config_);
   trace::Placement placement;
   placement.axes = {"sample", "query", "key"};
   placement.logical_shape = {config_.global_batch, config_.sequence, config_.sequence};
   placement.to_logical = {0, 1, 2};
-  placement.regions = {box({(microbatch * config_.dp + dp_rank_) * samples, 0, 0},
+  placement.regions = {box({first_sample(config_, dp_rank_, microbatch), 0, 0},
                            {samples, config_.sequence, config_.sequence})};
   placement.mesh = {{MeshAxis::kTp, PlacementKind::kReplicated}};
   return known = batched(std::move(placement));
@@ -98,15 +100,13 @@ SharedPlacement Placements::parameter(const ParameterLayout& layout, const Parti
   }
   placement.regions = {box(std::move(start), std::move(extent))};
   placement.mesh = {{MeshAxis::kTp, over_tp}};
-  placement.mesh.push_back(partial.dp ? partial_sum(MeshAxis::kDp)
-                                      : trace::AxisPlacement{MeshAxis::kDp,
-                                                             PlacementKind::kReplicated});
+  placement.mesh.push_back(partial.dp
+                               ? partial_sum(MeshAxis::kDp)
+                               : trace::AxisPlacement{MeshAxis::kDp, PlacementKind::kReplicated});
   if (partial.microbatch) placement.mesh.push_back(partial_sum(MeshAxis::kMicrobatch));
   return known = share(std::move(placement));
 }
 
-SharedPlacement Placements::scalar(const PartialOver& partial) {
-  return parameter({}, partial);
-}
+SharedPlacement Placements::scalar(const PartialOver& partial) { return parameter({}, partial); }
 
 }  // namespace nanhunt::mini

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placements of the subject's tensors, as the program means them. Each is built once and shared.
 //
-// Activations are local [token, sample, channel] ([sample, token, channel] where batch first), logical
-// [sample, token, channel] over the global batch of the step. Parameters are logical as TP1 holds them.
+// Activations are local [token, sample, channel] ([sample, token, channel] where batch first),
+// logical [sample, token, channel] over the global batch of the step. Parameters are logical as TP1
+// holds them.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emulated FP8 with current scaling: one scale for a local tensor, out of its own absmax.
-//   scale = max_finite / absmax (1 where absmax is 0 or not finite);  code = round(x * scale), saturating
+//   scale = max_finite / absmax (1 where absmax is 0 or not finite);  code = round(x * scale),
+//   saturating
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank of the subject is made of: its place in the mesh, its groups, its taps, and where in
-// the step it is. Owned by the rank's compute thread; lives as long as the run of that rank.
+// What one rank of the subject is made of: its place in the mesh, its groups, its taps, and where
+// in the step it is. Owned by the rank's compute thread; lives as long as the run of that rank.
 //
-// Mesh: tensor parallelism runs fastest, rank = dp_rank * tp + tp_rank. Samples of a step are dealt
-// out as Megatron's sampler does: microbatch m takes consecutive samples, of which data-parallel rank
-// d takes the d-th slice.
+// Mesh: tensor parallelism runs fastest, rank = dp_rank * tp + tp_rank. Each data-parallel rank
+// takes consecutive samples of the step, microbatch after microbatch (sample_split.h).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,8 @@ struct RankContext {
   Placements& placements;
   int64_t step = 0;
   int32_t microbatch = 0;
-  // Collectives so far in this step, by group (global ranks). Counted at issue, on the compute thread.
+  // Collectives so far in this step, by group (global ranks). Counted at issue, on the compute
+  // thread.
   std::map<std::vector<int>, int64_t> group_sequence = {};
 
   bool is(FaultName name) const { return fault.is(name, step); }
@@ -48,13 +48,6 @@ struct RankContext {
   ReduceOptions reduce_options(trace::DType storage,
                                trace::ReduceOp op = trace::ReduceOp::kSum) const {
     return {config.reduce_order, config.accumulate_in_storage, storage, op};
-  }
-  int64_t microbatch_samples() const {
-    return config.global_batch / (config.dp * config.microbatches);
-  }
-  // Position in the global batch of this rank's first sample of a microbatch.
-  int64_t first_sample(int32_t of_microbatch) const {
-    return (of_microbatch * config.dp + mesh.dp_rank) * microbatch_samples();
   }
 };
 

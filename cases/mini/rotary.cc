@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/rotary.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
-#include <ATen/TensorOperators.h>
 
 #include <utility>
 

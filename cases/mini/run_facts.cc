@@ -46,8 +46,7 @@ trace::RunFacts run_facts(const Config& config, int rank) {
                  {"mkldnn", on_off(at::globalContext().userEnabledMkldnn())},
                  {"launch.ranks", config.processes ? "processes" : "threads"},
                  {"dtype", std::string(trace::name_of(config.dtype))},
-                 {"overlap.grad_reduce",
-                  on_off(config.overlap_grad_reduce && config.dp > 1)}};
+                 {"overlap.grad_reduce", on_off(config.overlap_grad_reduce && config.dp > 1)}};
   return facts;
 }
 

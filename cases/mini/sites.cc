@@ -20,8 +20,7 @@ Backward tapped_gradient(RankContext& context, const Site& site, const std::stri
 }
 
 at::Tensor tapped_output(RankContext& context, const Site& site, const at::Tensor& tensor) {
-  const hooks::TapPoint point =
-      activation_point(context, site, trace::Phase::kForward, "output");
+  const hooks::TapPoint point = activation_point(context, site, trace::Phase::kForward, "output");
   return context.taps.tap(point, rounded(tensor.detach(), context.config.dtype));
 }
 
@@ -42,19 +41,20 @@ hooks::TapPoint activation_point(RankContext& context, const Site& site, trace::
 }
 
 at::Tensor site_output(RankContext& context, const Site& site, const at::Tensor& tensor) {
-  return with_backward({tensor}, [&] { return tapped_output(context, site, tensor); },
-                       tapped_gradient(context, site, "grad_output"));
+  return with_backward(
+      {tensor}, [&] { return tapped_output(context, site, tensor); },
+      tapped_gradient(context, site, "grad_output"));
 }
 
 at::Tensor site_output_only(RankContext& context, const Site& site, const at::Tensor& tensor) {
-  return with_backward({tensor}, [&] { return tapped_output(context, site, tensor); },
-                       rounded_gradient(context));
+  return with_backward(
+      {tensor}, [&] { return tapped_output(context, site, tensor); }, rounded_gradient(context));
 }
 
 at::Tensor site_gradient(RankContext& context, const Site& site, const std::string& role,
                          const at::Tensor& tensor) {
-  return with_backward({tensor}, [&] { return tensor.detach(); },
-                       tapped_gradient(context, site, role));
+  return with_backward(
+      {tensor}, [&] { return tensor.detach(); }, tapped_gradient(context, site, role));
 }
 
 }  // namespace nanhunt::mini

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared points of the model: where an activation or its gradient is rounded to the training type and
-// shown to the taps.
+// Declared points of the model: where an activation or its gradient is rounded to the training type
+// and shown to the taps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,7 +21,8 @@ struct Site {
 hooks::TapPoint activation_point(RankContext& context, const Site& site, trace::Phase phase,
                                  const std::string& role);
 
-// Output of a site: rounded and recorded (forward, output); so is its gradient (backward, grad_output).
+// Output of a site: rounded and recorded (forward, output); so is its gradient (backward,
+// grad_output).
 at::Tensor site_output(RankContext& context, const Site& site, const at::Tensor& tensor);
 // The same, the gradient rounded but not recorded.
 at::Tensor site_output_only(RankContext& context, const Site& site, const at::Tensor& tensor);

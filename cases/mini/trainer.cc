@@ -14,10 +14,10 @@ namespace {
 
 // The step's loss over all data-parallel ranks, for the log.
 double global_loss(RankContext& context, const at::Tensor& share) {
-  return all_reduce(context, context.mesh.dp,
-                    {"loss", "loss", context.placements.scalar({.dp = true}),
-                     context.placements.scalar()},
-                    share)
+  return all_reduce(
+             context, context.mesh.dp,
+             {"loss", "loss", context.placements.scalar({.dp = true}), context.placements.scalar()},
+             share)
       .item<double>();
 }
 
