@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <unistd.h>
@@ -177,6 +178,15 @@ TEST(RankTaps, CaptureChangesNoBit) {
   for (int64_t i = 0; i < 24; ++i) {
     EXPECT_EQ(recorded[i], with_full[0].flatten()[i].item<float>());
   }
+}
+
+TEST(RankTaps, OffObservesNoOp) {
+  if (at::hasGlobalCallbacks()) GTEST_SKIP() << "another test of this process has observed ops";
+  train(std::nullopt);
+  EXPECT_FALSE(at::hasGlobalCallbacks());
+  Folder folder;
+  train(plan_for(folder.path, trace::Level::kStats));
+  EXPECT_TRUE(at::hasGlobalCallbacks());
 }
 
 TEST(RankTaps, TapReturnsTheSameTensorWithoutNoise) {
