@@ -30,7 +30,8 @@ OriginWalk::Mark OriginWalk::mark(int record, const std::string& rule) const {
   return side_.has_copies[index] ? Mark::kWithin : Mark::kPass;
 }
 
-Boundary OriginWalk::walk(const std::vector<int>& records, const std::string& rule) {
+Boundary OriginWalk::walk(const std::vector<int>& records, const std::string& rule,
+                          bool through_undecided) {
   ++walks_;
   Boundary boundary;
   std::map<int, double> errors;  // by logical tensor: pieces and copies of one enter once
@@ -56,6 +57,7 @@ Boundary OriginWalk::walk(const std::vector<int>& records, const std::string& ru
       case Mark::kUndecided:
         boundary.undecided.push_back(record);
         judge(record);
+        if (through_undecided) push_inputs(record);
         break;
       case Mark::kWithin:
         ++boundary.within;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a record that is out of rule back through what it consumed, past records that nobody judged, to
-// the nearest judged ones: bad, undecided or within.
+// the nearest judged ones: bad, undecided or within. On demand undecided ones are passed too:
+// what is bad behind them explains more than they do.
 //
 // What counts as judged depends on the rule. That a value is finite is known of every record. That
 // copies agree is known where there are copies, or a reference. How far a value is off is known from
@@ -28,7 +29,8 @@ class OriginWalk {
   explicit OriginWalk(const SideStep& side);
 
   // Over the inputs of all these records together; the records themselves are not inputs.
-  Boundary walk(const std::vector<int>& records, const std::string& rule);
+  Boundary walk(const std::vector<int>& records, const std::string& rule,
+                bool through_undecided = false);
 
  private:
   enum class Mark { kPass, kBad, kUndecided, kWithin };

@@ -170,7 +170,11 @@ int Origins::resolve(const SideStep& side, OriginWalk& walk, int index) {
   const Unit& unit = units_[static_cast<size_t>(index)];
   const Finding& finding = side.findings[static_cast<size_t>(unit.finding)];
   const Boundary boundary = walk.walk(unit.records, finding.rule);
-  const int source = passed_on_from(side, walk, unit, boundary);
+  // An undecided input may itself come from something bad.
+  const Boundary behind = boundary.undecided.empty()
+                              ? boundary
+                              : walk.walk(unit.records, finding.rule, true);
+  const int source = passed_on_from(side, walk, unit, behind);
   if (source >= 0) {
     ++drafts_[static_cast<size_t>(source)].origin.passed_on;
     return labels_[static_cast<size_t>(index)] = source;

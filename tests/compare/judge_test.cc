@@ -242,6 +242,28 @@ TEST(Compare, BetweenTheBoundsTheLargestFreshErrorLeads) {
   EXPECT_EQ(found->finding.what.site, "fc2");
 }
 
+TEST(Compare, WhatIsBadBehindAnUndecidedInputExplainsMore) {
+  const TraceBuilder other = build({});
+  const auto trusted = other.source("reference");
+  const auto envelope = envelope_around(trusted, kHealthy);
+  const auto bounds = envelope.bounds({0, "fc1", Phase::kForward, "output", 0},
+                                      oracle::Metric::kNorm, 10, thresholds());
+  ASSERT_TRUE(bounds);
+  const double between = (bounds->lo + bounds->hi) / 2;
+  SmallModel model{.tp = 2};
+  model.edit = [=](const Tap& tap, Values& values) {
+    if (at(tap, "norm") || at(tap, "fc2") || at(tap, "stream")) values = times(values, 1.5);
+    if (at(tap, "fc1")) values = times(values, 1 + between);
+  };
+  JudgeOptions options;
+  options.envelope = &envelope;
+  const TraceBuilder mine = build(model);
+  const auto candidate = mine.source("candidate");
+  const Verdict verdict = judge_sources(candidate, &trusted, thresholds(), options);
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().finding.what.site, "norm");
+}
+
 TEST(Compare, AResultWrongOnAllRanksIsOneOriginOnAllOfThem) {
   SmallModel model{.tp = 2};
   model.edit = [](const Tap& tap, Values& values) {
