@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effective configurations of two runs held against each other, from what their traces say: world
-// size, mesh, versions, flags and environment of rank 0, and storage types by phase and role.
+// The effective configurations of two runs held against each other, from what their traces say:
+// world size, mesh, versions, flags and environment of rank 0, and storage types by phase and role.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,8 @@ namespace nanhunt::compare {
 namespace {
 
 std::string kind_of(const trace::What& what) {
-  return trace::site_kind(what.site) + " " + std::string(trace::name_of(what.phase)) + " " + what.role;
+  return trace::site_kind(what.site) + " " + std::string(trace::name_of(what.phase)) + " " +
+         what.role;
 }
 
 // Operands and results of collectives exist where a group has more than one rank, by layout.
@@ -17,7 +18,8 @@ bool by_layout(const trace::What& what) {
 
 std::vector<std::string> lines_of(const std::map<std::string, int64_t>& counts) {
   std::vector<std::string> lines;
-  for (const auto& [text, count] : counts) lines.push_back(text + " (" + std::to_string(count) + ")");
+  for (const auto& [text, count] : counts)
+    lines.push_back(text + " (" + std::to_string(count) + ")");
   return lines;
 }
 
@@ -89,8 +91,7 @@ void CoverageCount::missing_reference_step(int64_t step) {
 
 Coverage CoverageCount::finish(const TraceSource& candidate) const {
   Coverage coverage = coverage_;
-  coverage.sites_expected =
-      static_cast<int64_t>(expected_sites_.size() * coverage.steps.size());
+  coverage.sites_expected = static_cast<int64_t>(expected_sites_.size() * coverage.steps.size());
   coverage.ranks_expected = candidate.world_size;
   coverage.ranks_present = static_cast<int32_t>(ranks_.size());
   coverage.missing = lines_of(missing_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a verdict rests on, counted step by step: sites, collectives, ranks, records compared, and what
-// was not there, not placed, or not judged.
+// What a verdict rests on, counted step by step: sites, collectives, ranks, records compared, and
+// what was not there, not placed, or not judged.
 #pragma once
 
 #include <map>
@@ -16,7 +16,8 @@ namespace nanhunt::compare {
 class CoverageCount {
  public:
   // `reference` and `comparisons` are nullptr in a scan.
-  void add_step(const SideStep& candidate, const SideStep* reference, const Comparisons* comparisons);
+  void add_step(const SideStep& candidate, const SideStep* reference,
+                const Comparisons* comparisons);
   void add_same_layout(const SameLayout& step);
   // A step of the candidate that the reference does not have.
   void missing_reference_step(int64_t step);

@@ -14,8 +14,8 @@ using oracle::Logical;
 using oracle::Metric;
 using trace::Phase;
 
-// Two roundings of one value to two types differ by at most the sum of the unit roundoffs; the sketch
-// estimates that norm to some 20 %, and subnormals add a little.
+// Two roundings of one value to two types differ by at most the sum of the unit roundoffs; the
+// sketch estimates that norm to some 20 %, and subnormals add a little.
 constexpr double kRoundingSlack = 2.0;
 
 const trace::Record& first_record(const SideStep& side, const Logical& logical) {
@@ -46,7 +46,8 @@ void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& 
   double worst = -1;
   for (const auto& [metric, value] : metrics) {
     if (metric != Metric::kNorm && value < 0) continue;
-    const auto bounds = judge.envelope->bounds(what, metric, judge.records_judged, *judge.thresholds);
+    const auto bounds =
+        judge.envelope->bounds(what, metric, judge.records_judged, *judge.thresholds);
     if (!bounds) continue;
     const Standing standing = stand(value, bounds);
     const double excess = value / std::max(bounds->hi, 1e-300);
@@ -113,9 +114,12 @@ bool by_envelope(Phase phase) {
 
 std::string_view name_of(Metric metric) {
   switch (metric) {
-    case Metric::kNorm: return "norm";
-    case Metric::kRow: return "row";
-    case Metric::kElement: return "element";
+    case Metric::kNorm:
+      return "norm";
+    case Metric::kRow:
+      return "row";
+    case Metric::kElement:
+      return "element";
   }
   return "";
 }
@@ -143,8 +147,8 @@ Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,
     } else if (a == mine.size() || other[b].what < mine[a].what) {
       result.only_reference.push_back(static_cast<int>(b++));
     } else {
-      result.pairs.push_back(judge_pair(candidate, reference, judge, static_cast<int>(a++),
-                                        static_cast<int>(b++)));
+      result.pairs.push_back(
+          judge_pair(candidate, reference, judge, static_cast<int>(a++), static_cast<int>(b++)));
       result.compared += result.pairs.back().standing != Standing::kUnjudged;
     }
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides' logical tensors matched by what, and how far the candidate's are from the reference's:
-// within the envelope, undecided, out, or unjudged with the reason.
+// Both sides' logical tensors matched by what, and how far the candidate's are from the
+// reference's: within the envelope, undecided, out, or unjudged with the reason.
 //
-// Never judged here: the update phase (early Adam is lr*sign(grad), so an envelope of parameters means
-// nothing there; the update rules judge it), and collectives' operands and results, which a reference
-// of one rank does not have. Exact: parameters at the start of the first step, and integer data.
+// Never judged here: the update phase (early Adam is lr*sign(grad), so an envelope of parameters
+// means nothing there; the update rules judge it), and collectives' operands and results, which a
+// reference of one rank does not have. Exact: parameters at the start of the first step, and
+// integer data.
 #pragma once
 
 #include <optional>
@@ -23,18 +24,18 @@ struct Comparison {
   int reference = -1;
   oracle::Deviation deviation;
   Standing standing = Standing::kUnjudged;
-  std::string why_not;             // unjudged: the reason
-  std::string rule;                // reference_envelope, initial_state, same_data
+  std::string why_not;                            // unjudged: the reason
+  std::string rule;                               // reference_envelope, initial_state, same_data
   oracle::Metric metric = oracle::Metric::kNorm;  // the one that decided
   double measured = 0;
-  double low = 0, high = 0;        // bounds of that metric
+  double low = 0, high = 0;  // bounds of that metric
 };
 
 struct Comparisons {
-  std::vector<Comparison> pairs;            // in the candidate's order of logicals
-  std::vector<int> only_candidate;          // indices of logicals without partner
+  std::vector<Comparison> pairs;    // in the candidate's order of logicals
+  std::vector<int> only_candidate;  // indices of logicals without partner
   std::vector<int> only_reference;
-  int64_t compared = 0;                     // judged pairs
+  int64_t compared = 0;  // judged pairs
 };
 
 struct Judge {

@@ -35,7 +35,8 @@ void Flow::match_collectives() {
   for (size_t i = 0; i < step_.collectives.size(); ++i) {
     const Collective& call = step_.collectives[i];
     const bool p2p = call.op == "send" || call.op == "recv";
-    matched[{call.group, call.group_sequence, p2p ? "p2p" : call.op}].push_back(static_cast<int>(i));
+    matched[{call.group, call.group_sequence, p2p ? "p2p" : call.op}].push_back(
+        static_cast<int>(i));
   }
   for (auto& [key, calls] : matched) collectives_.push_back(std::move(calls));
 }
@@ -74,8 +75,8 @@ int64_t Flow::matched_calls() const {
     std::set<int32_t> ranks;
     for (const int call : calls) ranks.insert(step_.collectives[static_cast<size_t>(call)].rank);
     const auto& group = step_.collectives[static_cast<size_t>(calls.front())].group;
-    const bool whole = std::all_of(group.begin(), group.end(),
-                                   [&](int32_t rank) { return ranks.contains(rank); });
+    const bool whole =
+        std::all_of(group.begin(), group.end(), [&](int32_t rank) { return ranks.contains(rank); });
     if (whole) matched += static_cast<int64_t>(calls.size());
   }
   return matched;

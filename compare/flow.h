@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each record of a step consumed: its links on the same rank, and, for results of collectives,
-// the operands of every rank whose data it got. Calls of one collective on several ranks are matched
-// by group, sequence number in the group, and operation.
+// the operands of every rank whose data it got. Calls of one collective on several ranks are
+// matched by group, sequence number in the group, and operation.
 #pragma once
 
 #include <vector>
@@ -19,9 +19,7 @@ class Flow {
   explicit Flow(const trace::Step& step);
 
   // Indices of the records that went into this one; each once, sorted.
-  const std::vector<int>& inputs(int record) const {
-    return inputs_[static_cast<size_t>(record)];
-  }
+  const std::vector<int>& inputs(int record) const { return inputs_[static_cast<size_t>(record)]; }
   const std::vector<CollectiveCalls>& collectives() const { return collectives_; }
   // Calls whose every group member issued it.
   int64_t matched_calls() const;

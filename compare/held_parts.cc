@@ -77,9 +77,8 @@ void judge_by_values(SideStep& candidate, const SideStep& reference, const Judge
     const auto& record = candidate.record(index);
     bool holds = worst < 0;
     for (size_t r = 0; r < record.regions.size() && !holds; ++r) {
-      for_each_cell(record, static_cast<int>(r), [&](int64_t cell, int64_t) {
-        holds = holds || cell == worst;
-      });
+      for_each_cell(record, static_cast<int>(r),
+                    [&](int64_t cell, int64_t) { holds = holds || cell == worst; });
     }
     if (!holds) continue;
     auto& judged = candidate.judged[static_cast<size_t>(index)];
@@ -141,9 +140,14 @@ std::vector<int> copies_out(const SideStep& candidate, const std::vector<int>& c
   bool within = false;
   for (const int index : copies) {
     switch (candidate.judged[static_cast<size_t>(index)].standing) {
-      case Standing::kOut: out.push_back(index); break;
-      case Standing::kWithin: within = true; break;
-      default: return {};
+      case Standing::kOut:
+        out.push_back(index);
+        break;
+      case Standing::kWithin:
+        within = true;
+        break;
+      default:
+        return {};
     }
   }
   return within ? out : std::vector<int>{};

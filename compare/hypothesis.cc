@@ -49,7 +49,8 @@ std::string hypothesis_of(const TraceSource& source, const oracle::Finding& find
   }
   if (ranks.size() == 1) {
     return "hypothesis: rank " + list_of(ranks) +
-           " alone: its data, device or code path; decided by the same step with the ranks on other "
+           " alone: its data, device or code path; decided by the same step with the ranks on "
+           "other "
            "devices (it stays with the rank: data or code; it stays with the device: hardware)";
   }
   std::set<std::string> hosts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of an origin sit (hosts, devices), and what their pattern suggests: one rank, one host,
-// one group of a mesh axis. A hypothesis only, printed with the trial that would decide it.
+// Where the ranks of an origin sit (hosts, devices), and what their pattern suggests: one rank, one
+// host, one group of a mesh axis. A hypothesis only, printed with the trial that would decide it.
 #pragma once
 
 #include <string>

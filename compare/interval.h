@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When what went into a deviating tensor lies between the two bounds, the origin is one of several. The
-// one with the largest fresh error, sqrt(e_out^2 - sum of e_in^2) over its judged inputs, leads.
+// When what went into a deviating tensor lies between the two bounds, the origin is one of several.
+// The one with the largest fresh error, sqrt(e_out^2 - sum of e_in^2) over its judged inputs,
+// leads.
 #pragma once
 
 #include <string>

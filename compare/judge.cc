@@ -154,7 +154,8 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
 
 void Run::add_entries(const SideStep& candidate, const std::vector<int>& mine,
                       const SideStep* reference, const std::vector<int>& others) {
-  for (const int index : mine) finish_draft(mine_.drafts()[static_cast<size_t>(index)], candidate, reference);
+  for (const int index : mine)
+    finish_draft(mine_.drafts()[static_cast<size_t>(index)], candidate, reference);
   for (const int index : others) {
     finish_draft(others_.drafts()[static_cast<size_t>(index)], *reference, nullptr);
   }
@@ -164,7 +165,8 @@ void Run::add_entries(const SideStep& candidate, const std::vector<int>& mine,
   std::vector<Entry> of_id;
   std::vector<Entry> unplaced;
   for (const int index : mine) {
-    places.push_back({static_cast<int>(of_id.size()), mine_.drafts()[static_cast<size_t>(index)].records});
+    places.push_back(
+        {static_cast<int>(of_id.size()), mine_.drafts()[static_cast<size_t>(index)].records});
     of_id.push_back({Side::kCandidate, index});
   }
   for (const int index : left) {
@@ -185,13 +187,16 @@ void Run::add_entries(const SideStep& candidate, const std::vector<int>& mine,
 
 void Run::judge_step(int64_t step) {
   if (options_.progress) options_.progress("step " + std::to_string(step));
-  SideStep candidate = read_side(candidate_, step, Side::kCandidate, step_before(previous_, step), thresholds_);
+  SideStep candidate =
+      read_side(candidate_, step, Side::kCandidate, step_before(previous_, step), thresholds_);
   if (first_) {
-    judge_.records_judged =
-        std::max<int64_t>(1, static_cast<int64_t>(candidate.logicals.size() * candidate_.steps.size()));
+    judge_.records_judged = std::max<int64_t>(
+        1, static_cast<int64_t>(candidate.logicals.size() * candidate_.steps.size()));
   }
-  if (auto event = take_out_skipped_step(candidate); !event.empty()) events_.push_back(std::move(event));
-  const bool compared = reference_ != nullptr && std::ranges::binary_search(reference_->steps, step);
+  if (auto event = take_out_skipped_step(candidate); !event.empty())
+    events_.push_back(std::move(event));
+  const bool compared =
+      reference_ != nullptr && std::ranges::binary_search(reference_->steps, step);
   if (!compared) {
     if (reference_ != nullptr) coverage_.missing_reference_step(step);
     coverage_.add_step(candidate, nullptr, nullptr);
@@ -252,7 +257,9 @@ void Run::conclude(Verdict& verdict) {
     verdict.kind = nan ? VerdictKind::kNonFinite : VerdictKind::kDivergence;
   } else if (!verdict.coverage.incomplete.empty() || candidate_.steps.empty()) {
     verdict.kind = VerdictKind::kIncomplete;
-    verdict.reason = candidate_.steps.empty() ? "the trace has no step" : "no finding so far; " + verdict.coverage.incomplete.front();
+    verdict.reason = candidate_.steps.empty()
+                         ? "the trace has no step"
+                         : "no finding so far; " + verdict.coverage.incomplete.front();
   } else if (reference_ != nullptr && options_.envelope == nullptr &&
              coverage_.differing_unjudged() > 0) {
     verdict.kind = VerdictKind::kUnresolved;
@@ -282,8 +289,8 @@ Verdict Run::judge() {
   if (!verdict.origins.empty()) {
     const Finding& finding = verdict.origins.front().finding;
     const bool theirs = finding.side == Side::kReference;
-    verdict.next_command = "nanhunt show " + (theirs ? verdict.reference : verdict.candidate) + " '" +
-                           finding.what.site + "'";
+    verdict.next_command = "nanhunt show " + (theirs ? verdict.reference : verdict.candidate) +
+                           " '" + finding.what.site + "'";
   }
   return verdict;
 }

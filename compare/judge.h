@@ -14,9 +14,9 @@
 namespace nanhunt::compare {
 
 struct JudgeOptions {
-  const oracle::Envelope* envelope = nullptr;   // nullptr: exact rules, and deviations stay unjudged
-  bool same_layout = false;                     // rank by rank, bit differences first, no placements needed
-  const trace::RulesFile* rules = nullptr;      // applied to the reference
+  const oracle::Envelope* envelope = nullptr;  // nullptr: exact rules, and deviations stay unjudged
+  bool same_layout = false;  // rank by rank, bit differences first, no placements needed
+  const trace::RulesFile* rules = nullptr;  // applied to the reference
   bool exploratory = false;
   std::function<void(const std::string&)> progress;  // a line for stderr; may be empty
 };
@@ -28,8 +28,8 @@ Verdict scan(const trace::TraceReader& trace, const oracle::Thresholds& threshol
 Verdict compare_traces(const trace::TraceReader& candidate, const trace::TraceReader& reference,
                        const oracle::Thresholds& thresholds, const JudgeOptions& options = {});
 
-// Sites around the leading origin (and its linked inputs) that a second capture should take in full,
-// as patterns; empty when nothing would be learnt.
+// Sites around the leading origin (and its linked inputs) that a second capture should take in
+// full, as patterns; empty when nothing would be learnt.
 std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdict& verdict);
 
 // Same failure: same kind of verdict and same logical site family, ranks mapped through the layout.

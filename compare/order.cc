@@ -76,8 +76,8 @@ void Order::build_events(const Flow& flow) {
   event_of_record_.assign(step_.records.size(), -1);
   std::vector<int> issue(step_.collectives.size(), -1), completion(step_.collectives.size(), -1);
   for (size_t e = 0; e < stamps.size(); ++e) {
-    const bool same = e > 0 && stamps[e - 1].rank == stamps[e].rank &&
-                      stamps[e - 1].lane == stamps[e].lane;
+    const bool same =
+        e > 0 && stamps[e - 1].rank == stamps[e].rank && stamps[e - 1].lane == stamps[e].lane;
     if (!same) ++timelines_;
     events_[e].timeline = timelines_ - 1;
     place_on_timeline_[e] = same ? place_on_timeline_[e - 1] + 1 : 1;

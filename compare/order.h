@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Happens-before of the records of one step (Lamport 1978; vector clocks after Fidge and Mattern 1988):
-// program order per rank and lane, data along links, and issue(r) -> complete(s) of a collective for
-// each rank r whose data rank s gets. Wall clocks never enter.
-// Memory: events x timelines (rank, lane) x 4 bytes.
+// Happens-before of the records of one step (Lamport 1978; vector clocks after Fidge and Mattern
+// 1988): program order per rank and lane, data along links, and issue(r) -> complete(s) of a
+// collective for each rank r whose data rank s gets. Wall clocks never enter. Memory: events x
+// timelines (rank, lane) x 4 bytes.
 #pragma once
 
 #include <map>

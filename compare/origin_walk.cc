@@ -12,18 +12,20 @@ bool is_carried_state(const trace::Record& record) {
   return record.what.phase == trace::Phase::kForward && record.what.role == "param";
 }
 
-OriginWalk::OriginWalk(const SideStep& side)
-    : side_(side), seen_(side.step->records.size(), 0) {}
+OriginWalk::OriginWalk(const SideStep& side) : side_(side), seen_(side.step->records.size(), 0) {}
 
 OriginWalk::Mark OriginWalk::mark(int record, const std::string& rule) const {
   const auto index = static_cast<size_t>(record);
   if (!side_.findings_of[index].empty()) return Mark::kBad;
   switch (side_.judged[index].standing) {
-    case Standing::kOut: return Mark::kBad;
+    case Standing::kOut:
+      return Mark::kBad;
     case Standing::kUndecided:
       return needs_reference(rule) ? Mark::kUndecided : Mark::kWithin;
-    case Standing::kWithin: return Mark::kWithin;
-    case Standing::kUnjudged: break;
+    case Standing::kWithin:
+      return Mark::kWithin;
+    case Standing::kUnjudged:
+      break;
   }
   if (needs_reference(rule)) return Mark::kPass;
   if (rule == "non_finite") return Mark::kWithin;
@@ -53,7 +55,9 @@ Boundary OriginWalk::walk(const std::vector<int>& records, const std::string& ru
     const int record = stack.back();
     stack.pop_back();
     switch (mark(record, rule)) {
-      case Mark::kBad: boundary.bad.push_back(record); break;
+      case Mark::kBad:
+        boundary.bad.push_back(record);
+        break;
       case Mark::kUndecided:
         boundary.undecided.push_back(record);
         judge(record);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a record that is out of rule back through what it consumed, past records that nobody judged, to
-// the nearest judged ones: bad, undecided or within. On demand undecided ones are passed too:
+// From a record that is out of rule back through what it consumed, past records that nobody judged,
+// to the nearest judged ones: bad, undecided or within. On demand undecided ones are passed too:
 // what is bad behind them explains more than they do.
 //
 // What counts as judged depends on the rule. That a value is finite is known of every record. That
-// copies agree is known where there are copies, or a reference. How far a value is off is known from
-// the reference alone. A record with a finding of any rule is bad.
+// copies agree is known where there are copies, or a reference. How far a value is off is known
+// from the reference alone. A record with a finding of any rule is bad.
 #pragma once
 
 #include <vector>

@@ -45,17 +45,22 @@ Finding told_by(const SideStep& side, const Finding& finding, const std::vector<
 
 int weight(Decider decider) {
   switch (decider) {
-    case Decider::kItself: return 0;
-    case Decider::kRecomputation: return 1;
-    case Decider::kReference: return 2;
-    case Decider::kMajority: return 3;
-    case Decider::kNone: return 4;
+    case Decider::kItself:
+      return 0;
+    case Decider::kRecomputation:
+      return 1;
+    case Decider::kReference:
+      return 2;
+    case Decider::kMajority:
+      return 3;
+    case Decider::kNone:
+      return 4;
   }
   return 5;
 }
 
-// The leading rule breaks again at the same place: on another rank of the same microbatch it is the same
-// failure, in another microbatch the same fault seen again.
+// The leading rule breaks again at the same place: on another rank of the same microbatch it is the
+// same failure, in another microbatch the same fault seen again.
 void add_repeat(const SideStep& side, Draft& draft, const Finding& finding,
                 const std::vector<int>& records) {
   Finding& leading = draft.origin.finding;
@@ -71,7 +76,8 @@ void add_repeat(const SideStep& side, Draft& draft, const Finding& finding,
   }
   ++draft.origin.passed_on;
   auto& known = draft.microbatches;
-  if (std::ranges::find(known, finding.microbatch) == known.end()) known.push_back(finding.microbatch);
+  if (std::ranges::find(known, finding.microbatch) == known.end())
+    known.push_back(finding.microbatch);
 }
 
 Finding undecided_finding(const SideStep& side, const std::vector<int>& records) {
@@ -90,8 +96,9 @@ Finding undecided_finding(const SideStep& side, const std::vector<int>& records)
     if (side.record(record).where.microbatch != finding.microbatch) finding.microbatch = -1;
   }
   finding.unit = "relative norm";
-  finding.evidence = "between healthy and out of rule itself, and the largest fresh error of those "
-                     "that lead to a tensor out of rule";
+  finding.evidence =
+      "between healthy and out of rule itself, and the largest fresh error of those "
+      "that lead to a tensor out of rule";
   return finding;
 }
 
@@ -157,7 +164,8 @@ int Origins::passed_on_from(const SideStep& side, OriginWalk& walk, const Unit& 
   int carried = carried_origin(side, unit.records);
   if (carried < 0) carried = carried_origin(side, boundary.carried);
   if (carried >= 0) return carried;
-  // After the first bad step parameters and moments differ everywhere: only exact rules still accuse.
+  // After the first bad step parameters and moments differ everywhere: only exact rules still
+  // accuse.
   const bool state_explains = needs_reference(finding.rule) || !boundary.judged();
   return state_explains ? failed_before(side.step->step) : -1;
 }
@@ -171,9 +179,8 @@ int Origins::resolve(const SideStep& side, OriginWalk& walk, int index) {
   const Finding& finding = side.findings[static_cast<size_t>(unit.finding)];
   const Boundary boundary = walk.walk(unit.records, finding.rule);
   // An undecided input may itself come from something bad.
-  const Boundary behind = boundary.undecided.empty()
-                              ? boundary
-                              : walk.walk(unit.records, finding.rule, true);
+  const Boundary behind =
+      boundary.undecided.empty() ? boundary : walk.walk(unit.records, finding.rule, true);
   const int source = passed_on_from(side, walk, unit, behind);
   if (source >= 0) {
     ++drafts_[static_cast<size_t>(source)].origin.passed_on;
@@ -204,9 +211,8 @@ int Origins::originate(const SideStep& side, OriginWalk& walk, const Unit& unit,
       draft.finding = -1;
     }
   }
-  draft.record = *std::ranges::min_element(draft.records, {}, [&](int record) {
-    return side.order->position(record);
-  });
+  draft.record = *std::ranges::min_element(
+      draft.records, {}, [&](int record) { return side.order->position(record); });
 
   const auto& what = draft.origin.finding.what;
   const auto side_number = static_cast<int>(side.side);
@@ -247,9 +253,8 @@ int Origins::originate(const SideStep& side, OriginWalk& walk, const Unit& unit,
     if (draft.origin.inputs == Inputs::kWithin && at.origin.inputs == Inputs::kFirstSeen) {
       at.origin.inputs = Inputs::kWithin;
     }
-    const bool known = std::ranges::any_of(at.origin.also, [&](const Finding& other) {
-      return other.rule == whole.rule;
-    });
+    const bool known = std::ranges::any_of(
+        at.origin.also, [&](const Finding& other) { return other.rule == whole.rule; });
     if (!known) at.origin.also.push_back(std::move(draft.origin.finding));
   }
   return found->second;
@@ -274,8 +279,8 @@ void Origins::remember_updates(const SideStep& side) {
   }
   for (size_t i = 0; i < count; ++i) {
     const auto& record = side.step->records[i];
-    const bool state = record.what.phase == trace::Phase::kUpdate ||
-                       record.what.phase == trace::Phase::kParamSync;
+    const bool state =
+        record.what.phase == trace::Phase::kUpdate || record.what.phase == trace::Phase::kParamSync;
     if (state && record.what.role == "param" && taint_[i] >= 0) {
       updates_.emplace(std::pair(record.where.rank, record.what.site), taint_[i]);
     }
@@ -297,7 +302,8 @@ std::vector<int> Origins::add_step(const SideStep& side) {
   remember_updates(side);
 
   std::vector<Place> places;
-  for (size_t d = before; d < drafts_.size(); ++d) places.push_back({static_cast<int>(d), drafts_[d].records});
+  for (size_t d = before; d < drafts_.size(); ++d)
+    places.push_back({static_cast<int>(d), drafts_[d].records});
   return in_causal_order(*side.order, std::move(places));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which findings of one side's step originated where they are, and which were passed on. Passed-on ones
-// are counted under the origin that they come from. State carried over steps passes on: parameters at
-// the start of a step lead back to the update that wrote them.
+// Which findings of one side's step originated where they are, and which were passed on. Passed-on
+// ones are counted under the origin that they come from. State carried over steps passes on:
+// parameters at the start of a step lead back to the update that wrote them.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace nanhunt::compare {
 struct Draft {
   Origin origin;
   oracle::Side side = oracle::Side::kCandidate;
-  int finding = -1;              // index of the leading one in its step's findings
-  int record = -1;               // earliest record of the leading finding, in its step's trace
-  std::vector<int> records;      // all of the leading finding
-  std::vector<int> microbatches; // further ones with the same failure
-  std::vector<int64_t> steps;    // and later steps
+  int finding = -1;               // index of the leading one in its step's findings
+  int record = -1;                // earliest record of the leading finding, in its step's trace
+  std::vector<int> records;       // all of the leading finding
+  std::vector<int> microbatches;  // further ones with the same failure
+  std::vector<int64_t> steps;     // and later steps
 };
 
 // The origins of one run so far, in the order in which they were found.
@@ -62,14 +62,14 @@ class Origins {
   std::vector<Draft> drafts_;
   std::map<std::tuple<int, int64_t, std::string, trace::Phase, std::string>, int> by_place_;
   std::vector<Unit> units_;
-  std::vector<int> labels_;                                  // by unit: index of the origin
+  std::vector<int> labels_;  // by unit: index of the origin
   std::vector<std::vector<int>> units_of_record_;
   std::vector<int> taint_;
-  std::map<std::pair<int32_t, std::string>, int> updates_;   // (rank, site) -> origin of its update
+  std::map<std::pair<int32_t, std::string>, int> updates_;  // (rank, site) -> origin of its update
 };
 
-// The one that leads: proven before suspicious, then by what told: itself, recomputation, reference,
-// majority, nothing.
+// The one that leads: proven before suspicious, then by what told: itself, recomputation,
+// reference, majority, nothing.
 bool leads(const oracle::Finding& a, const oracle::Finding& b);
 
 }  // namespace nanhunt::compare

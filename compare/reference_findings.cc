@@ -83,8 +83,8 @@ Finding finding_of(const SideStep& candidate, const Comparison& pair,
   const auto& holders = candidate.holders[static_cast<size_t>(pair.candidate)];
   Finding finding;
   finding.rule = pair.rule;
-  finding.severity = pair.rule == kReferenceEnvelope ? oracle::Severity::kSuspicious
-                                                     : oracle::Severity::kProven;
+  finding.severity =
+      pair.rule == kReferenceEnvelope ? oracle::Severity::kSuspicious : oracle::Severity::kProven;
   finding.what = logical.what;
   std::set<int32_t> microbatches;
   for (const int index : records) microbatches.insert(candidate.record(index).where.microbatch);
@@ -93,8 +93,8 @@ Finding finding_of(const SideStep& candidate, const Comparison& pair,
   finding.decider = Decider::kReference;
   finding.measured = pair.rule == kSameData ? 1 : pair.measured;
   finding.allowed = pair.high;
-  finding.unit = pair.rule == kSameData ? "tensors"
-                                        : "relative " + std::string(name_of(pair.metric));
+  finding.unit =
+      pair.rule == kSameData ? "tensors" : "relative " + std::string(name_of(pair.metric));
   const bool shards = pair.deviation.row < 0 && logical.pieces.size() > 1 && !logical.partial;
   finding.evidence = evidence_of(pair, !(shards && records.size() == holders.size()));
   return finding;

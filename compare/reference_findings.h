@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings that need the reference: one for each logical tensor that is out, naming the ranks whose own
-// part is out; and the reference as decider between copies that differ.
+// Findings that need the reference: one for each logical tensor that is out, naming the ranks whose
+// own part is out; and the reference as decider between copies that differ.
 #pragma once
 
 #include "compare/deviations.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of one region of a record: pairs of logical and local flat index, in logical order; and a
-// window on a logical tensor's values that holds a bounded number of rows at a time.
+// The cells of one region of a record: pairs of logical and local flat index, in logical order; and
+// a window on a logical tensor's values that holds a bounded number of rows at a time.
 #pragma once
 
 #include <functional>

@@ -19,8 +19,8 @@ std::string family_of(const std::string& site) {
 
 }  // namespace
 
-// A layout has its own ranks, and phases that others lack (collectives), so neither is asked for. A trial
-// may show independent failures before the one that is looked for: any of its origins counts.
+// A layout has its own ranks, and phases that others lack (collectives), so neither is asked for. A
+// trial may show independent failures before the one that is looked for: any of its origins counts.
 bool same_failure(const Verdict& a, const Verdict& b) {
   if (!is_failure(a) || a.kind != b.kind || a.origins.empty()) return false;
   const auto& wanted = a.origins.front();

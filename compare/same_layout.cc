@@ -79,10 +79,10 @@ oracle::Finding difference_at(const SideStep& side, const std::vector<int>& reco
 void require_same_layout(const SideStep& candidate, const SideStep& reference) {
   const int32_t mine = candidate.source->world_size, other = reference.source->world_size;
   if (mine == other) return;
-  throw trace::Error(trace::ErrorKind::kUsage,
-                     "not the same layout: " + candidate.source->name + " has " +
-                         std::to_string(mine) + " ranks, " + reference.source->name + " has " +
-                         std::to_string(other));
+  throw trace::Error(trace::ErrorKind::kUsage, "not the same layout: " + candidate.source->name +
+                                                   " has " + std::to_string(mine) + " ranks, " +
+                                                   reference.source->name + " has " +
+                                                   std::to_string(other));
 }
 
 }  // namespace

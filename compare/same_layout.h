@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run against run in the same layout: records of one rank, place and microbatch are held against each
-// other by raw digest; placements are not needed. Without an envelope each bit difference is a finding
-// (rule same_bits), and the first in causal order that got equal inputs is the origin. With one, a bit
-// difference inside it is told as an event, and what is out of it is a finding (reference_envelope).
+// Run against run in the same layout: records of one rank, place and microbatch are held against
+// each other by raw digest; placements are not needed. Without an envelope each bit difference is a
+// finding (rule same_bits), and the first in causal order that got equal inputs is the origin. With
+// one, a bit difference inside it is told as an event, and what is out of it is a finding
+// (reference_envelope).
 #pragma once
 
 #include <map>

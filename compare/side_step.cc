@@ -37,8 +37,10 @@ SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side sid
     const auto& logical = result.logicals[l];
     for (const auto& copy : logical.copies) {
       for (const auto& piece : logical.pieces) {
-        const auto& a = result.record(copy.record).placement->regions[static_cast<size_t>(copy.region)];
-        const auto& b = result.record(piece.record).placement->regions[static_cast<size_t>(piece.region)];
+        const auto& a =
+            result.record(copy.record).placement->regions[static_cast<size_t>(copy.region)];
+        const auto& b =
+            result.record(piece.record).placement->regions[static_cast<size_t>(piece.region)];
         if (a.logical_start != b.logical_start || a.extent != b.extent) continue;
         result.has_copies[static_cast<size_t>(copy.record)] = true;
         result.has_copies[static_cast<size_t>(piece.record)] = true;
@@ -46,7 +48,7 @@ SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side sid
     }
     const auto found = result.step->by_what().find(logical.what);
     result.holders.push_back(found == result.step->by_what().end() ? std::vector<int>{}
-                                                                    : found->second);
+                                                                   : found->second);
     for (const int index : result.holders.back()) {
       result.logical_of[static_cast<size_t>(index)] = static_cast<int>(l);
     }
@@ -87,6 +89,8 @@ std::vector<int> records_at(const SideStep& side, const std::string& site, trace
   return records;
 }
 
-bool has_non_finite(const trace::Record& record) { return record.statistics.non_finite() > 0; }
+bool has_non_finite(const trace::Record& record) {
+  return record.statistics.non_finite() > 0;
+}
 
 }  // namespace nanhunt::compare

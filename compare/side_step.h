@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side's trace of one step, with what judging adds: logical tensors, flow, order, findings, and how
-// each record stands against the reference.
+// One side's trace of one step, with what judging adds: logical tensors, flow, order, findings, and
+// how each record stands against the reference.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ enum class Standing {
 
 struct Judgement {
   Standing standing = Standing::kUnjudged;
-  double error = 0;  // relative norm of the deviation; 0 when unjudged
+  double error = 0;    // relative norm of the deviation; 0 when unjudged
   double allowed = 0;  // upper bound of that norm
 };
 
@@ -37,15 +37,13 @@ struct SideStep {
   std::unique_ptr<const Order> order;
   std::vector<oracle::Logical> logicals;  // ordered by what
   std::vector<oracle::Finding> findings;
-  std::vector<std::vector<int>> findings_of;   // by record: indices into findings
-  std::vector<std::vector<int>> holders;       // by logical: its records, each once
-  std::vector<int> logical_of;                 // by record
-  std::vector<Judgement> judged;               // by record
-  std::vector<bool> has_copies;                // by record: held by another rank too
+  std::vector<std::vector<int>> findings_of;  // by record: indices into findings
+  std::vector<std::vector<int>> holders;      // by logical: its records, each once
+  std::vector<int> logical_of;                // by record
+  std::vector<Judgement> judged;              // by record
+  std::vector<bool> has_copies;               // by record: held by another rank too
 
-  const trace::Record& record(int index) const {
-    return step->records[static_cast<size_t>(index)];
-  }
+  const trace::Record& record(int index) const { return step->records[static_cast<size_t>(index)]; }
   int find(const oracle::RecordRef& ref) const { return step->find(ref.rank, ref.sequence); }
   void add_finding(oracle::Finding finding);
 };

@@ -3,46 +3,65 @@
 
 namespace nanhunt::compare {
 
-Blame Verdict::blame() const { return origins.empty() ? Blame::kNone : origins.front().blame; }
+Blame Verdict::blame() const {
+  return origins.empty() ? Blame::kNone : origins.front().blame;
+}
 
 std::string_view name_of(VerdictKind kind) {
   switch (kind) {
-    case VerdictKind::kClean: return "clean";
-    case VerdictKind::kNonFinite: return "non-finite";
-    case VerdictKind::kDivergence: return "divergence";
-    case VerdictKind::kIncomplete: return "incomplete";
-    case VerdictKind::kUnresolved: return "unresolved";
+    case VerdictKind::kClean:
+      return "clean";
+    case VerdictKind::kNonFinite:
+      return "non-finite";
+    case VerdictKind::kDivergence:
+      return "divergence";
+    case VerdictKind::kIncomplete:
+      return "incomplete";
+    case VerdictKind::kUnresolved:
+      return "unresolved";
   }
   return "";
 }
 
 std::string_view name_of(Blame blame) {
   switch (blame) {
-    case Blame::kNone: return "none";
-    case Blame::kCandidate: return "candidate";
-    case Blame::kReference: return "reference";
-    case Blame::kBoth: return "both";
-    case Blame::kUndecided: return "undecided";
+    case Blame::kNone:
+      return "none";
+    case Blame::kCandidate:
+      return "candidate";
+    case Blame::kReference:
+      return "reference";
+    case Blame::kBoth:
+      return "both";
+    case Blame::kUndecided:
+      return "undecided";
   }
   return "";
 }
 
 std::string_view name_of(Inputs inputs) {
   switch (inputs) {
-    case Inputs::kWithin: return "within";
-    case Inputs::kFirstSeen: return "first_seen";
-    case Inputs::kInterval: return "interval";
+    case Inputs::kWithin:
+      return "within";
+    case Inputs::kFirstSeen:
+      return "first_seen";
+    case Inputs::kInterval:
+      return "interval";
   }
   return "";
 }
 
 int exit_status(const Verdict& verdict) {
   switch (verdict.kind) {
-    case VerdictKind::kClean: return 0;
+    case VerdictKind::kClean:
+      return 0;
     case VerdictKind::kNonFinite:
-    case VerdictKind::kDivergence: return 1;
-    case VerdictKind::kIncomplete: return 3;
-    case VerdictKind::kUnresolved: return 125;
+    case VerdictKind::kDivergence:
+      return 1;
+    case VerdictKind::kIncomplete:
+      return 3;
+    case VerdictKind::kUnresolved:
+      return 125;
   }
   return 125;
 }

@@ -23,29 +23,31 @@ enum class Inputs {
 };
 
 struct Origin {
-  oracle::Finding finding;       // the leading finding at that place
+  oracle::Finding finding;            // the leading finding at that place
   std::vector<oracle::Finding> also;  // other rules that break at the same place
   Inputs inputs = Inputs::kWithin;
   std::vector<std::string> candidates;  // descriptions, when kInterval
-  std::string signature;         // "" when none is recognised
-  std::string signature_detail;  // "ratio 2.0003"
-  int64_t passed_on = 0;         // findings downstream that are explained by it
+  std::string signature;                // "" when none is recognised
+  std::string signature_detail;         // "ratio 2.0003"
+  int64_t passed_on = 0;                // findings downstream that are explained by it
   Blame blame = Blame::kNone;
-  std::vector<std::string> hosts;   // of the ranks, with devices
-  std::string hypothesis;           // rank pattern and the trial that would decide it
+  std::vector<std::string> hosts;  // of the ranks, with devices
+  std::string hypothesis;          // rank pattern and the trial that would decide it
 };
 
 struct Coverage {
-  int64_t sites_fired = 0, sites_expected = 0;   // expected: of the reference, or seen in any step or rank
+  int64_t sites_fired = 0,
+          sites_expected = 0;  // expected: of the reference, or seen in any step or rank
   int64_t collectives_matched = 0, collectives = 0;
   int64_t records_compared = 0, records = 0;
   int64_t unknown_placements = 0, unseen_regions = 0;
   std::vector<int64_t> steps;
   int32_t ranks_present = 0, ranks_expected = 0;
-  std::vector<std::string> incomplete;           // "rank 3 ends at sequence 812, no further segments"
-  std::vector<std::string> missing, extra;       // what the reference has and the candidate lacks, and vice versa
-  std::vector<std::string> unjudged;             // compared but without an envelope, by site kind
-  std::vector<std::string> dropped;              // what capture left out
+  std::vector<std::string> incomplete;  // "rank 3 ends at sequence 812, no further segments"
+  std::vector<std::string> missing,
+      extra;  // what the reference has and the candidate lacks, and vice versa
+  std::vector<std::string> unjudged;  // compared but without an envelope, by site kind
+  std::vector<std::string> dropped;   // what capture left out
 };
 
 struct ConfigDifference {
@@ -63,19 +65,19 @@ struct Cause {
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnresolved;
-  std::string reason;              // unresolved and incomplete: why
-  std::vector<Origin> origins;     // in happens-before order; the first leads
+  std::string reason;           // unresolved and incomplete: why
+  std::vector<Origin> origins;  // in happens-before order; the first leads
   Coverage coverage;
   std::vector<ConfigDifference> differences;
-  std::vector<std::string> events; // not findings: FP16 overflow with skipped step, ...
+  std::vector<std::string> events;  // not findings: FP16 overflow with skipped step, ...
   std::string thresholds_sha256;
   bool exploratory = false;
-  bool controls_passed = true;     // self-comparison passes, a perturbed tensor fails
+  bool controls_passed = true;  // self-comparison passes, a perturbed tensor fails
   std::optional<Cause> cause;
-  std::string candidate, reference; // trace folders
+  std::string candidate, reference;  // trace folders
   std::string next_command;
 
-  Blame blame() const;             // of the leading origin
+  Blame blame() const;  // of the leading origin
 };
 
 std::string_view name_of(VerdictKind kind);
@@ -87,7 +89,8 @@ int exit_status(const Verdict& verdict);
 nlohmann::json to_json(const Verdict& verdict);
 // Coverage first, then findings, then the ticket block.
 std::string to_text(const Verdict& verdict);
-// The block to paste: verdict, site, ranks with hosts, rule with measured and allowed, inputs, next command.
+// The block to paste: verdict, site, ranks with hosts, rule with measured and allowed, inputs, next
+// command.
 std::string ticket(const Verdict& verdict);
 
 }  // namespace nanhunt::compare

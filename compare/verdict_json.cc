@@ -20,7 +20,8 @@ json number(double value) {
 
 json to_json(const oracle::Finding& finding) {
   json records = json::array();
-  for (const auto& ref : finding.records) records.push_back({{"rank", ref.rank}, {"sequence", ref.sequence}});
+  for (const auto& ref : finding.records)
+    records.push_back({{"rank", ref.rank}, {"sequence", ref.sequence}});
   return {{"rule", finding.rule},
           {"severity", oracle::name_of(finding.severity)},
           {"side", finding.side == oracle::Side::kCandidate ? "candidate" : "reference"},

@@ -27,9 +27,9 @@ std::string coverage_text(const Verdict& verdict) {
   std::vector<std::string> steps;
   for (const auto step : coverage.steps) steps.push_back(std::to_string(step));
   std::string text = "Coverage\n";
-  text += "  sites " + of(coverage.sites_fired, coverage.sites_expected) + ", collectives matched " +
-          of(coverage.collectives_matched, coverage.collectives) + ", ranks " +
-          of(coverage.ranks_present, coverage.ranks_expected) + ", steps " +
+  text += "  sites " + of(coverage.sites_fired, coverage.sites_expected) +
+          ", collectives matched " + of(coverage.collectives_matched, coverage.collectives) +
+          ", ranks " + of(coverage.ranks_present, coverage.ranks_expected) + ", steps " +
           (steps.empty() ? "none" : join(steps, " ")) + "\n";
   text += "  records " + std::to_string(coverage.records);
   if (!verdict.reference.empty()) {
@@ -44,8 +44,8 @@ std::string coverage_text(const Verdict& verdict) {
   add_list(text, "not judged by the reference", coverage.unjudged);
   std::vector<std::string> differences;
   for (const auto& difference : verdict.differences) {
-    differences.push_back(difference.key + ": " + difference.candidate + " (reference: " +
-                          difference.reference + ")");
+    differences.push_back(difference.key + ": " + difference.candidate +
+                          " (reference: " + difference.reference + ")");
   }
   add_list(text, "effective configurations differ", differences);
   return text;
@@ -74,8 +74,10 @@ std::string rule_text(const oracle::Finding& finding) {
 
 std::string inputs_text(const Origin& origin) {
   switch (origin.inputs) {
-    case Inputs::kWithin: return "within: the failure originated here";
-    case Inputs::kFirstSeen: return "not judged: first seen here";
+    case Inputs::kWithin:
+      return "within: the failure originated here";
+    case Inputs::kFirstSeen:
+      return "not judged: first seen here";
     case Inputs::kInterval:
       return "between the bounds: the origin is one of " + std::to_string(origin.candidates.size());
   }

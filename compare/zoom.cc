@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a second capture should look: the leading origin's site, the sites it consumed (through records
-// that are results of collectives, too), its parameters, and its whole layer when that is cheap.
+// Where a second capture should look: the leading origin's site, the sites it consumed (through
+// records that are results of collectives, too), its parameters, and its whole layer when that is
+// cheap.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -27,9 +28,10 @@ std::string layer_of(const std::string& site) {
   size_t begin = 0;
   while (begin < site.size()) {
     const size_t end = std::min(site.find('.', begin), site.size());
-    const bool number = end > begin && std::all_of(site.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                   site.begin() + static_cast<std::ptrdiff_t>(end),
-                                                   [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        end > begin && std::all_of(site.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   site.begin() + static_cast<std::ptrdiff_t>(end),
+                                   [](char c) { return c >= '0' && c <= '9'; });
     if (number && end < site.size()) return site.substr(0, end + 1);
     begin = end + 1;
   }
@@ -68,7 +70,8 @@ std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdi
   const trace::Step step = trace.read_step(finding.what.step);
   std::vector<int> records;
   for (const auto& ref : finding.records) {
-    const int index = finding.side == oracle::Side::kCandidate ? step.find(ref.rank, ref.sequence) : -1;
+    const int index =
+        finding.side == oracle::Side::kCandidate ? step.find(ref.rank, ref.sequence) : -1;
     if (index >= 0) records.push_back(index);
   }
   if (records.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// after_equals_before: a step that must change its operand left it as it was, bit for bit. A reduction
-// over several ranks whose result is this rank's own operand; a gradient that came out of clipping
-// unclipped although the factor is not 1. On every rank that the finding names.
+// after_equals_before: a step that must change its operand left it as it was, bit for bit. A
+// reduction over several ranks whose result is this rank's own operand; a gradient that came out of
+// clipping unclipped although the factor is not 1. On every rank that the finding names.
 #include "compare/numbers.h"
 #include "compare/signatures/pairs.h"
 
@@ -31,7 +31,8 @@ const trace::Record* unclipped(const SideStep& side, const trace::Record& clippe
     shrunk = shrunk || (record.where.rank == clipped.where.rank && factor && *factor != 1.0);
   }
   if (!shrunk) return nullptr;
-  for (const int index : records_at(side, clipped.what.site, trace::Phase::kUnscaled, clipped.what.role)) {
+  for (const int index :
+       records_at(side, clipped.what.site, trace::Phase::kUnscaled, clipped.what.role)) {
     if (side.record(index).where.rank == clipped.where.rank) return &side.record(index);
   }
   return nullptr;

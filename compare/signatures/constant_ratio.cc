@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// constant_ratio: candidate = r x reference. r is the least-squares ratio of the sketches, which are
-// linear; what it leaves must be small against |r - 1|, and |r - 1| outside the healthy deviation.
-// A bias that was added after the scaled product is left over, so a small share is allowed.
+// constant_ratio: candidate = r x reference. r is the least-squares ratio of the sketches, which
+// are linear; what it leaves must be small against |r - 1|, and |r - 1| outside the healthy
+// deviation. A bias that was added after the scaled product is left over, so a small share is
+// allowed.
 #include <cmath>
 #include <set>
 
@@ -35,18 +36,19 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
   if (!pair || pair->reference->count < kFewestElements) return std::nullopt;
   const auto& reference = pair->reference->print;
   const auto& first = input.side.record(input.draft.record);
-  const trace::Sketch sketch =
-      covers_all(first) && !pair->candidate->partial ? print_of(first).sketch
-                                                     : pair->candidate->print.sketch;
+  const trace::Sketch sketch = covers_all(first) && !pair->candidate->partial
+                                   ? print_of(first).sketch
+                                   : pair->candidate->print.sketch;
   const double size = trace::sketch_dot(reference.sketch, reference.sketch);
   if (size == 0 || reference.sum_squares == 0) return std::nullopt;
   const double ratio = trace::sketch_dot(sketch, reference.sketch) / size;
   const double off = std::abs(ratio - 1);
   const auto bounds = norm_bounds(input.judge, pair->candidate->what);
   if (std::abs(ratio) < 1e-6 || off <= (bounds ? bounds->hi : 0)) return std::nullopt;
-  const double left = std::sqrt(trace::sketch_dot(trace::subtract(sketch, scaled(reference.sketch, ratio)),
-                                                  trace::subtract(sketch, scaled(reference.sketch, ratio))) /
-                                size);
+  const double left =
+      std::sqrt(trace::sketch_dot(trace::subtract(sketch, scaled(reference.sketch, ratio)),
+                                  trace::subtract(sketch, scaled(reference.sketch, ratio))) /
+                size);
   if (left > kLeft * off) return std::nullopt;
   return Signature{"constant_ratio", "ratio " + short_number(ratio) +
                                          group_of_that_size(input, ratio) + ", residual " +

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// masked_row: a softmax over no key at all (log-sum-exp of all -Inf). The rows of the attention output
-// that are not finite are exactly those whose mask lets no key through. Needs values of both. The mask
-// says masked by true (attribute {"true":"masked"}), or by -Inf when it is added to the scores.
+// masked_row: a softmax over no key at all (log-sum-exp of all -Inf). The rows of the attention
+// output that are not finite are exactly those whose mask lets no key through. Needs values of
+// both. The mask says masked by true (attribute {"true":"masked"}), or by -Inf when it is added to
+// the scores.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>

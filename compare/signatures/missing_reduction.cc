@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// missing_reduction: copies along a mesh axis each hold their own share; the sum of the shares over the
-// axis is the reference, and no share is. Sketches are linear, so this needs no values.
+// missing_reduction: copies along a mesh axis each hold their own share; the sum of the shares over
+// the axis is the reference, and no share is. Sketches are linear, so this needs no values.
 #include <algorithm>
 
 #include "compare/numbers.h"
@@ -10,7 +10,8 @@
 namespace nanhunt::compare {
 namespace {
 
-// Of what the sum is off the reference, against what a share is off: well below 1 when the shares add up.
+// Of what the sum is off the reference, against what a share is off: well below 1 when the shares
+// add up.
 constexpr double kAddsUp = 0.2;
 
 struct Share {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduced_twice, of a gradient norm: squares of replicated gradients were summed over a group of n, so
-// that measured^2 = sharded + n * replicated instead of sharded + replicated.
+// reduced_twice, of a gradient norm: squares of replicated gradients were summed over a group of n,
+// so that measured^2 = sharded + n * replicated instead of sharded + replicated.
 #include <cmath>
 
 #include "compare/numbers.h"
@@ -48,11 +48,10 @@ std::optional<Signature> norm_counts_replicas(const SignatureInput& input) {
     const double measured = *norm * *norm;
     if (std::abs(measured - counted) > kTolerance * counted) continue;
     if (std::abs(measured - right) <= 3 * kTolerance * right) continue;
-    return Signature{"reduced_twice",
-                     "norm^2 = " + short_number(measured) + " is sharded " +
-                         short_number(sums.sharded) + " + " + std::to_string(n) +
-                         " x replicated " + short_number(sums.replicated) + " over " +
-                         std::string(trace::name_of(axis))};
+    return Signature{"reduced_twice", "norm^2 = " + short_number(measured) + " is sharded " +
+                                          short_number(sums.sharded) + " + " + std::to_string(n) +
+                                          " x replicated " + short_number(sums.replicated) +
+                                          " over " + std::string(trace::name_of(axis))};
   }
   return std::nullopt;
 }

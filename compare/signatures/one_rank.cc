@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// one_rank: of several ranks that hold a piece or a copy, exactly one is wrong, and something told so.
+// one_rank: of several ranks that hold a piece or a copy, exactly one is wrong, and something told
+// so.
 #include <set>
 
 #include "compare/signatures/signature.h"

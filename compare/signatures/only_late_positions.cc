@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// only_late_positions: rows out of the envelope lie in the last part of the token axis alone, and fill at
-// least half of it. Needs values on both sides.
+// only_late_positions: rows out of the envelope lie in the last part of the token axis alone, and
+// fill at least half of it. Needs values on both sides.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,8 @@ struct Positions {
 
 Positions count_positions(const SignatureInput& input, const LogicalPair& pair, int axis,
                           double allowed) {
-  LogicalWindow candidate(input.side, *pair.candidate), reference(*input.reference, *pair.reference);
+  LogicalWindow candidate(input.side, *pair.candidate),
+      reference(*input.reference, *pair.reference);
   const auto& shape = pair.reference->shape;
   int64_t inner = 1;
   for (size_t d = static_cast<size_t>(axis) + 1; d + 1 < shape.size(); ++d) inner *= shape[d];
@@ -58,9 +59,9 @@ std::optional<Signature> only_late_positions(const SignatureInput& input) {
     return std::nullopt;
   }
   const int axis = token_axis(input.side.record(input.draft.record));
-  const auto bounds = input.judge.envelope->bounds(pair->candidate->what, oracle::Metric::kRow,
-                                                   input.judge.records_judged,
-                                                   *input.judge.thresholds);
+  const auto bounds =
+      input.judge.envelope->bounds(pair->candidate->what, oracle::Metric::kRow,
+                                   input.judge.records_judged, *input.judge.thresholds);
   if (axis < 0 || !bounds) return std::nullopt;
   const Positions positions = count_positions(input, *pair, axis, bounds->hi);
   const auto first = std::ranges::find_if(positions.out, [](int64_t count) { return count > 0; });
@@ -74,11 +75,10 @@ std::optional<Signature> only_late_positions(const SignatureInput& input) {
     rows += positions.rows[static_cast<size_t>(token)];
   }
   if (2 * out < rows) return std::nullopt;
-  return Signature{"only_late_positions", "tokens " + std::to_string(begin) + " to " +
-                                              std::to_string(tokens - 1) + " of " +
-                                              std::to_string(tokens) + ": " + std::to_string(out) +
-                                              " of " + std::to_string(rows) +
-                                              " rows are out, none before"};
+  return Signature{"only_late_positions",
+                   "tokens " + std::to_string(begin) + " to " + std::to_string(tokens - 1) +
+                       " of " + std::to_string(tokens) + ": " + std::to_string(out) + " of " +
+                       std::to_string(rows) + " rows are out, none before"};
 }
 
 }  // namespace nanhunt::compare

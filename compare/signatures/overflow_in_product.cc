@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// overflow_in_product: an element of a linear layer's output is Inf, its operands are finite, and the
-// product computed again in FP64 from the captured operands (plain sum over k, in order) is beyond the
-// largest finite value of the output's type. Needs values.
+// overflow_in_product: an element of a linear layer's output is Inf, its operands are finite, and
+// the product computed again in FP64 from the captured operands (plain sum over k, in order) is
+// beyond the largest finite value of the output's type. Needs values.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,8 @@ bool leading_equal(const std::vector<int64_t>& a, const std::vector<int64_t>& b)
 
 const trace::Record* parameter(const SideStep& side, const trace::Record& output,
                                const std::string& name) {
-  for (const int index : records_at(side, output.what.site + "." + name, trace::Phase::kForward, "param")) {
+  for (const int index :
+       records_at(side, output.what.site + "." + name, trace::Phase::kForward, "param")) {
     if (side.record(index).where.rank == output.where.rank) return &side.record(index);
   }
   return nullptr;
@@ -36,11 +37,13 @@ std::optional<Operands> operands_of(const SideStep& side, int index) {
   operands.weight = parameter(side, output, "weight");
   operands.bias = parameter(side, output, "bias");
   const auto* weight = operands.weight;
-  if (weight == nullptr || !weight->has_values || weight->local_shape.size() != 2) return std::nullopt;
+  if (weight == nullptr || !weight->has_values || weight->local_shape.size() != 2)
+    return std::nullopt;
   if (weight->local_shape[0] != output.local_shape.back()) return std::nullopt;
   for (const int candidate : side.flow->inputs(index)) {
     const auto& input = side.record(candidate);
-    if (input.where.rank != output.where.rank || !input.has_values || has_non_finite(input)) continue;
+    if (input.where.rank != output.where.rank || !input.has_values || has_non_finite(input))
+      continue;
     if (!leading_equal(input.local_shape, output.local_shape)) continue;
     if (input.local_shape.back() == weight->local_shape[1]) operands.input = &input;
   }
@@ -73,7 +76,8 @@ std::optional<Signature> overflow_in_product(const SignatureInput& input) {
     const auto& output = input.side.record(index);
     const auto& counts = output.statistics;
     if (output.op != "linear" || output.what.phase != trace::Phase::kForward) return std::nullopt;
-    if (counts.nan > 0 || counts.pos_inf + counts.neg_inf == 0 || !output.has_values) return std::nullopt;
+    if (counts.nan > 0 || counts.pos_inf + counts.neg_inf == 0 || !output.has_values)
+      return std::nullopt;
     const auto operands = operands_of(input.side, index);
     if (!operands) return std::nullopt;
     const auto values = reader->read_doubles(output);
@@ -81,11 +85,11 @@ std::optional<Signature> overflow_in_product(const SignatureInput& input) {
     if (found == values.end()) return std::nullopt;
     const double exact = product_at(*reader, *operands, found - values.begin());
     const double largest = trace::max_finite(output.storage);
-    if (std::abs(exact) <= largest || std::signbit(exact) != std::signbit(*found)) return std::nullopt;
-    signature = {"overflow_in_product",
-                 "the product is " + short_number(exact) + ", " +
-                     std::string(trace::name_of(output.storage)) + " ends at " +
-                     short_number(largest)};
+    if (std::abs(exact) <= largest || std::signbit(exact) != std::signbit(*found))
+      return std::nullopt;
+    signature = {"overflow_in_product", "the product is " + short_number(exact) + ", " +
+                                            std::string(trace::name_of(output.storage)) +
+                                            " ends at " + short_number(largest)};
   }
   return signature;
 }

@@ -27,7 +27,8 @@ trace::RegionPrint print_of(const trace::Record& record) {
 bool covers_all(const trace::Record& record) {
   if (!record.placement || record.regions.empty()) return false;
   const auto& shape = record.placement->logical_shape;
-  const auto elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const auto elements =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   return record.statistics.count == static_cast<uint64_t>(elements);
 }
 

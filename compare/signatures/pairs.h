@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several signatures need: the origin's logical tensor on both sides, prints of whole records, and
-// scalars.
+// What several signatures need: the origin's logical tensor on both sides, prints of whole records,
+// and scalars.
 #pragma once
 
 #include <optional>

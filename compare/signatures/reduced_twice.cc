@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduced_twice: a term that every rank of a group holds was summed over the group, so it is in the
-// result n times. For a site with a bias: candidate - reference is (n-1) times the bias in every row.
-// With values that is fitted row by row. Without them two numbers must agree, the sum of the
+// result n times. For a site with a bias: candidate - reference is (n-1) times the bias in every
+// row. With values that is fitted row by row. Without them two numbers must agree, the sum of the
 // differences and their norm; a sum too small to show leaves it unsaid.
 #include <cmath>
 #include <functional>
@@ -15,9 +15,9 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr double kValueResidual = 0.2;   // of ||difference||, left after the fit
-constexpr double kSketchError = 0.35;    // of a norm out of a sketch of 64 buckets, three sigma
-constexpr double kSumTolerance = 0.1;    // relative, of the sums of differences
+constexpr double kValueResidual = 0.2;  // of ||difference||, left after the fit
+constexpr double kSketchError = 0.35;   // of a norm out of a sketch of 64 buckets, three sigma
+constexpr double kSumTolerance = 0.1;   // relative, of the sums of differences
 
 // ||difference - (n-1) bias|| / ||difference||, for all n at once.
 std::optional<double> fitted(const SignatureInput& input, const LogicalPair& pair,

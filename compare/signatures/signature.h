@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures: recognised shapes of wrongness of one origin. Each is a function that looks at the origin's
-// records and says what it recognises, with the numbers, or nothing. They name kinds of fault; none of
-// them adds a finding or takes one away. Definitions: docs/verdict.md.
+// Signatures: recognised shapes of wrongness of one origin. Each is a function that looks at the
+// origin's records and says what it recognises, with the numbers, or nothing. They name kinds of
+// fault; none of them adds a finding or takes one away. Definitions: docs/verdict.md.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 namespace nanhunt::compare {
 
 struct SignatureInput {
-  const SideStep& side;             // the origin's
-  const SideStep* reference;        // nullptr in a scan, and for origins of the reference itself
+  const SideStep& side;       // the origin's
+  const SideStep* reference;  // nullptr in a scan, and for origins of the reference itself
   const Judge& judge;
   const Draft& draft;
 };

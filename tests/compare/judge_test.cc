@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole judgements of small traces: scan, and comparison with a reference of one rank.
-#include "compare/judge_sources.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "compare/judge_sources.h"
 #include "tests/compare/small_model.h"
 
 namespace nanhunt::compare::test {
@@ -56,7 +55,8 @@ TEST(Scan, NanOfOneRankOriginatesWhereItIsBorn) {
   model.edit = [](const Tap& tap, Values& values) {
     if (at(tap, "fc1") && tap.rank == 1) values[3] = NAN;
     // All ranks hold it after the reduction.
-    if ((tap.site == "fc2" && tap.role == "output") && (tap.phase != Phase::kPreCollective || tap.rank == 1)) {
+    if ((tap.site == "fc2" && tap.role == "output") &&
+        (tap.phase != Phase::kPreCollective || tap.rank == 1)) {
       values[5] = NAN;
     }
     if (at(tap, "stream")) values[5] = NAN;
@@ -132,7 +132,8 @@ TEST(Scan, AFindingOutweighsAnEarlyEnd) {
   };
   TraceBuilder builder = build(model);
   builder.end_rank_early(1);
-  EXPECT_EQ(judge_sources(builder.source(), nullptr, thresholds(), {}).kind, VerdictKind::kNonFinite);
+  EXPECT_EQ(judge_sources(builder.source(), nullptr, thresholds(), {}).kind,
+            VerdictKind::kNonFinite);
 }
 
 TEST(Compare, AHealthyLayoutIsClean) {
@@ -234,9 +235,9 @@ TEST(Compare, BetweenTheBoundsTheLargestFreshErrorLeads) {
   const auto candidate = mine.source("candidate");
   const Verdict verdict = judge_sources(candidate, &trusted, thresholds(), options);
   ASSERT_FALSE(verdict.origins.empty()) << to_text(verdict);
-  const auto found = std::find_if(verdict.origins.begin(), verdict.origins.end(), [](const Origin& origin) {
-    return origin.inputs == Inputs::kInterval;
-  });
+  const auto found =
+      std::find_if(verdict.origins.begin(), verdict.origins.end(),
+                   [](const Origin& origin) { return origin.inputs == Inputs::kInterval; });
   ASSERT_NE(found, verdict.origins.end()) << to_text(verdict);
   EXPECT_THAT(found->candidates, SizeIs(2));
   EXPECT_EQ(found->finding.what.site, "fc2");

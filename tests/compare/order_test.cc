@@ -96,10 +96,12 @@ TEST(Precedence, UnrelatedPlacesGoBySiteNotByArrival) {
   builder.add({1, "first"}, kOnes, copies({4}));
   const Ordered run(builder);
   const int second_on_1 = run.at(1, 0), first_on_0 = run.at(0, 0);
-  EXPECT_THAT(in_causal_order(run.order, {{7, {second_on_1}}, {8, {first_on_0}}}), ElementsAre(8, 7));
+  EXPECT_THAT(in_causal_order(run.order, {{7, {second_on_1}}, {8, {first_on_0}}}),
+              ElementsAre(8, 7));
   // Program order outweighs the order of sites.
   const int first_on_1 = run.at(1, 1);
-  EXPECT_THAT(in_causal_order(run.order, {{7, {first_on_1}}, {8, {second_on_1}}}), ElementsAre(8, 7));
+  EXPECT_THAT(in_causal_order(run.order, {{7, {first_on_1}}, {8, {second_on_1}}}),
+              ElementsAre(8, 7));
 }
 
 }  // namespace

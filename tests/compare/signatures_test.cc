@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures: each recognises its shape of wrongness and refuses a twin that is wrong in another way.
-#include "compare/signatures/signature.h"
-
+// Signatures: each recognises its shape of wrongness and refuses a twin that is wrong in another
+// way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "compare/judge_sources.h"
+#include "compare/signatures/signature.h"
 #include "tests/compare/small_model.h"
 
 namespace nanhunt::compare::test {
@@ -108,7 +108,8 @@ TEST(Signatures, ReducedTwiceRefusesAnotherMultiple) {
   EXPECT_NE(signature_of(verdict_of(bias_added(2.5), false)), "reduced_twice");
 }
 
-// A norm over a sharded and a replicated gradient on two ranks that counts the replicated one `times`.
+// A norm over a sharded and a replicated gradient on two ranks that counts the replicated one
+// `times`.
 TraceBuilder norm_trace(int tp, double times_counted) {
   TraceBuilder builder(tp);
   const Values sharded = normal_values(64, 1), replicated = normal_values(32, 2);
@@ -119,9 +120,11 @@ TraceBuilder norm_trace(int tp, double times_counted) {
     const auto width = static_cast<size_t>(64 / tp);
     const auto begin = sharded.begin() + static_cast<std::ptrdiff_t>(width) * rank;
     builder.add({rank, "w.weight", Phase::kUnscaled, "grad"},
-                Values(begin, begin + static_cast<std::ptrdiff_t>(width)), slice({64}, 0, rank, tp));
+                Values(begin, begin + static_cast<std::ptrdiff_t>(width)),
+                slice({64}, 0, rank, tp));
     builder.add({rank, "n.weight", Phase::kUnscaled, "grad"}, replicated, copies({32}));
-    builder.scalar({rank, "optimizer", Phase::kClipped, "grad_norm", {0, 1}}, std::sqrt(a + times_counted * b));
+    builder.scalar({rank, "optimizer", Phase::kClipped, "grad_norm", {0, 1}},
+                   std::sqrt(a + times_counted * b));
   }
   return builder;
 }
@@ -159,15 +162,18 @@ TraceBuilder attention_trace(int tp, int shut_row, int nan_row) {
   TraceBuilder builder(tp);
   for (int rank = 0; rank < tp; ++rank) {
     Values mask(2 * 4 * 4, 0);
-    for (int key = 0; key < 4 && shut_row >= 0; ++key) mask[static_cast<size_t>(shut_row * 4 + key)] = 1;
+    for (int key = 0; key < 4 && shut_row >= 0; ++key)
+      mask[static_cast<size_t>(shut_row * 4 + key)] = 1;
     Tap tap{rank, "core_attention", Phase::kForward, "mask"};
     tap.storage = trace::DType::kBool;
     tap.attributes = R"({"true":"masked"})";
     builder.add(tap, mask, copies({2, 4, 4}));
     const Values whole = normal_values(2 * 4 * 8, 5);
     Values output = columns(whole, 8, rank * 8 / tp, 8 / tp);
-    for (int c = 0; c < 8 / tp && nan_row >= 0; ++c) output[static_cast<size_t>(nan_row * 8 / tp + c)] = NAN;
-    builder.add({rank, "core_attention", Phase::kForward, "output", {0}}, output, slice({2, 4, 8}, 2, rank, tp));
+    for (int c = 0; c < 8 / tp && nan_row >= 0; ++c)
+      output[static_cast<size_t>(nan_row * 8 / tp + c)] = NAN;
+    builder.add({rank, "core_attention", Phase::kForward, "output", {0}}, output,
+                slice({2, 4, 8}, 2, rank, tp));
   }
   return builder;
 }
@@ -180,8 +186,10 @@ TEST(Signatures, MaskedRow) {
 }
 
 TEST(Signatures, MaskedRowRefusesOtherRowsAndSketches) {
-  EXPECT_NE(signature_of(verdict_of(attention_trace(2, 5, 2), attention_trace(1, 5, -1), true)), "masked_row");
-  EXPECT_NE(signature_of(verdict_of(attention_trace(2, 5, 5), attention_trace(1, 5, -1), false)), "masked_row");
+  EXPECT_NE(signature_of(verdict_of(attention_trace(2, 5, 2), attention_trace(1, 5, -1), true)),
+            "masked_row");
+  EXPECT_NE(signature_of(verdict_of(attention_trace(2, 5, 5), attention_trace(1, 5, -1), false)),
+            "masked_row");
 }
 
 // y = x w^T in FP16; one weight row is large, or the Inf is planted into a harmless product.

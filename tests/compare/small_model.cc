@@ -31,11 +31,13 @@ class Builder {
  private:
   // The value that every layout means, and as this layout rounds it.
   Values meant(const std::string& name, size_t count, double scale = 1) const {
-    return normal_values(count, std::hash<std::string>()(name) + static_cast<uint64_t>(step_), scale);
+    return normal_values(count, std::hash<std::string>()(name) + static_cast<uint64_t>(step_),
+                         scale);
   }
   Values rounded(const std::string& name, Values values) const {
     if (model_.noise == 0) return values;
-    const Values draw = normal_values(values.size(), std::hash<std::string>()(name) ^ model_.noise_seed);
+    const Values draw =
+        normal_values(values.size(), std::hash<std::string>()(name) ^ model_.noise_seed);
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(values[i] * (1 + model_.noise * draw[i]));
     }
@@ -123,6 +125,8 @@ class Builder {
 
 }  // namespace
 
-TraceBuilder build(const SmallModel& model) { return Builder(model).build(); }
+TraceBuilder build(const SmallModel& model) {
+  return Builder(model).build();
+}
 
 }  // namespace nanhunt::compare::test

@@ -17,7 +17,7 @@ using Edit = std::function<void(const Tap&, Values&)>;
 struct SmallModel {
   int tp = 1;
   int steps = 1;
-  double noise = 0;       // relative, of what a layout rounds otherwise
+  double noise = 0;  // relative, of what a layout rounds otherwise
   uint64_t noise_seed = 1;
   Edit edit = [](const Tap&, Values&) {};
   bool links = true;

@@ -28,12 +28,18 @@ std::vector<std::byte> cast(const Values& values) {
 
 std::vector<std::byte> pack(const Values& values, DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return cast<float>(values);
-    case DType::kFloat64: return cast<double>(values);
-    case DType::kFloat16: return cast<_Float16>(values);
-    case DType::kInt64: return cast<int64_t>(values);
-    case DType::kBool: return cast<bool>(values);
-    default: throw trace::Error(trace::ErrorKind::kUsage, "type not built here");
+    case DType::kFloat32:
+      return cast<float>(values);
+    case DType::kFloat64:
+      return cast<double>(values);
+    case DType::kFloat16:
+      return cast<_Float16>(values);
+    case DType::kInt64:
+      return cast<int64_t>(values);
+    case DType::kBool:
+      return cast<bool>(values);
+    default:
+      throw trace::Error(trace::ErrorKind::kUsage, "type not built here");
   }
 }
 
@@ -69,7 +75,8 @@ Values times(Values a, double factor) {
 Values columns(const Values& whole, int64_t total, int64_t begin, int64_t width) {
   Values part;
   for (int64_t row = 0; row * total < static_cast<int64_t>(whole.size()); ++row) {
-    for (int64_t c = 0; c < width; ++c) part.push_back(whole[static_cast<size_t>(row * total + begin + c)]);
+    for (int64_t c = 0; c < width; ++c)
+      part.push_back(whole[static_cast<size_t>(row * total + begin + c)]);
   }
   return part;
 }
@@ -79,7 +86,8 @@ trace::Placement copies(std::vector<int64_t> shape) {
   return trace::whole(std::move(axes), std::move(shape));
 }
 
-trace::Placement slice(std::vector<int64_t> shape, size_t dim, int index, int count, MeshAxis axis) {
+trace::Placement slice(std::vector<int64_t> shape, size_t dim, int index, int count,
+                       MeshAxis axis) {
   trace::Placement placement = copies(std::move(shape));
   trace::Region& region = placement.regions.front();
   region.extent[dim] /= count;
@@ -245,14 +253,17 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-oracle::Thresholds thresholds() { return oracle::Thresholds::installed(); }
+oracle::Thresholds thresholds() {
+  return oracle::Thresholds::installed();
+}
 
 oracle::Envelope envelope_around(const TraceSource& trace, double healthy) {
   oracle::Envelope envelope;
   for (const int64_t number : trace.steps) {
     const trace::Step step = trace.read_step(number);
     for (const auto& [what, records] : step.by_what()) {
-      for (const auto metric : {oracle::Metric::kNorm, oracle::Metric::kRow, oracle::Metric::kElement}) {
+      for (const auto metric :
+           {oracle::Metric::kNorm, oracle::Metric::kRow, oracle::Metric::kElement}) {
         const double size = metric == oracle::Metric::kElement ? 4 * healthy : healthy;
         oracle::Pool pool;
         pool.samples = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes small traces for tests of compare: records whose statistics and fingerprints are those of real
-// values, in memory or in files (with values).
+// Makes small traces for tests of compare: records whose statistics and fingerprints are those of
+// real values, in memory or in files (with values).
 #pragma once
 
 #include <filesystem>

@@ -91,7 +91,8 @@ TEST(SameFailure, IsOfOneKindAndOneFamilyOfSites) {
 TEST(ZoomSites, NamesWhatTheOriginConsumed) {
   SmallModel model{.tp = 2};
   model.edit = [](const Tap& tap, Values& values) {
-    if (tap.site == "fc2" && tap.phase == trace::Phase::kForward && tap.role == "output") values[0] = NAN;
+    if (tap.site == "fc2" && tap.phase == trace::Phase::kForward && tap.role == "output")
+      values[0] = NAN;
   };
   const TemporaryFolder folder;
   build(model).write(folder.path() / "trace");
@@ -105,7 +106,8 @@ TEST(ZoomSites, NamesWhatTheOriginConsumed) {
   build(model).write(folder.path() / "stats", false);
   const trace::TraceReader stats(folder.path() / "stats");
   const auto sites = zoom_sites(stats, scan(stats, thresholds()));
-  for (const char* site : {"fc1", "fc2", "fc2.bias", "fc2.weight"}) EXPECT_THAT(sites, Contains(site));
+  for (const char* site : {"fc1", "fc2", "fc2.bias", "fc2.weight"})
+    EXPECT_THAT(sites, Contains(site));
   EXPECT_THAT(sites, Not(Contains("tail")));
 }
 
