@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/clip.h"
 
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -44,7 +44,7 @@ TappedScalar global_norm(RankContext& context, const std::vector<Parameter*>& pa
         all_reduce(context, context.mesh.tp,
                    {"optimizer", "grad_norm_squared", context.placements.scalar({.tp = true}),
                     context.placements.scalar()},
-                   at::tensor(squares, at::kFloat));
+                   at::scalar_tensor(squares, at::kFloat));
     squares = total.item<double>();
     const std::vector<int64_t> carried = context.taps.carried(total);
     links.insert(links.end(), carried.begin(), carried.end());
