@@ -4,10 +4,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "cases/mini/rotary.h"
 #include "cases/mini/sample_split.h"
@@ -55,11 +55,14 @@ at::Tensor core_attention(RankContext& context, const Attention& attention, cons
   const bool fused = context.config.fused_attention;
   const int64_t size = context.config.hidden / context.config.heads;
   const double scale = score_scale(context, size);
-  const Site site{
-      "decoder.layers." + std::to_string(attention.layer) + ".self_attention.core_attention",
-      fused ? "fused_attention" : "composed_attention",
-      {.channels = context.config.hidden, .channels_sharded = context.config.tp > 1},
-      nlohmann::json{{"scale", scale}, {"causal", true}, {"heads", context.config.heads}}.dump()};
+  const nlohmann::json attributes{
+      {"scale", scale}, {"causal", true}, {"heads", context.config.heads}};
+  Site site;
+  site.name =
+      "decoder.layers." + std::to_string(attention.layer) + ".self_attention.core_attention";
+  site.op = fused ? "fused_attention" : "composed_attention";
+  site.layout = {.channels = context.config.hidden, .channels_sharded = context.config.tp > 1};
+  site.attributes = attributes.dump();
   const at::Tensor masked = mask_of_layer(context, attention.layer, mask);
   tap_mask(context, site, masked);
 

@@ -2,6 +2,7 @@
 #include "cases/mini/cross_entropy.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 
 #include "cases/mini/autograd.h"
 #include "cases/mini/collectives.h"

@@ -2,7 +2,9 @@
 #include "cases/mini/linear.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/mm.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cases/mini/autograd.h"
@@ -14,7 +16,9 @@
 namespace nanhunt::mini {
 namespace {
 
-at::Tensor rows_of(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
+at::Tensor rows_of(const at::Tensor& tensor) {
+  return tensor.reshape({-1, tensor.size(-1)});
+}
 
 // The two GEMM operands as the hardware sees them.
 struct Operands {
@@ -22,7 +26,9 @@ struct Operands {
   at::Tensor forward_input;  // forward
 };
 
-std::string scale_attribute(double scale) { return nlohmann::json{{"scale", scale}}.dump(); }
+std::string scale_attribute(double scale) {
+  return nlohmann::json{{"scale", scale}}.dump();
+}
 
 // Shows an FP8 operand to the taps; the values that go on.
 Quantised tapped(RankContext& context, hooks::TapPoint point, const std::string& role,

@@ -49,7 +49,7 @@ struct Run {
     hooks::RankTaps taps(recorder);
     Placements placements(config, mesh.tp_rank, mesh.dp_rank);
     RankContext context{config, fault, taps, mesh, placements};
-    train(context, text, [&](const StepResult& result) {
+    train(context, text, [&](const StepResult& result, const Model&) {
       if (repeat == 0) print_step(context, result);
     });
   }

@@ -46,11 +46,14 @@ at::Tensor run_block(RankContext& context, const Block& block, const at::Tensor&
   return residual_add(context, name + ".mlp_bda", middle, mlp);
 }
 
-// The sum over the tokens that count, divided by their number in the whole step.
+// The sum over the tokens that count, divided by their number in the whole step. Summed sample by
+// sample in either layout of the head, so both give equal bits.
 at::Tensor masked_mean(RankContext& context, const at::Tensor& token_loss,
                        const LocalBatch& batch) {
-  const at::Tensor mask = context.config.batch_first ? batch.loss_mask : batch.loss_mask.t();
-  const at::Tensor loss = (token_loss * mask).sum() / static_cast<double>(batch.denominator);
+  const at::Tensor by_sample =
+      context.config.batch_first ? token_loss : token_loss.t().contiguous();
+  const at::Tensor loss =
+      (by_sample * batch.loss_mask).sum() / static_cast<double>(batch.denominator);
   hooks::TapPoint point;
   point.site = "loss";
   point.phase = trace::Phase::kLoss;

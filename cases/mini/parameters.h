@@ -46,6 +46,7 @@ class Parameters {
   Parameter& add(RankContext& context, const ParameterRequest& request);
 
   std::deque<Parameter>& in_model_order() { return list_; }
+  const std::deque<Parameter>& in_model_order() const { return list_; }
   // As Megatron's gradient buffers hold them.
   std::vector<Parameter*> reversed();
 

@@ -7,7 +7,6 @@
 #include "cases/mini/adamw.h"
 #include "cases/mini/collectives.h"
 #include "cases/mini/grad_buffer.h"
-#include "cases/mini/model.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -44,7 +43,7 @@ StepResult train_step(RankContext& context, Model& model, GradBuffer& gradients,
 }  // namespace
 
 void train(RankContext& context, const std::string& text,
-           const std::function<void(const StepResult&)>& on_step) {
+           const std::function<void(const StepResult&, const Model&)>& on_step) {
   Model model = build_model(context);
   GradBuffer gradients(context, model.parameters);
   for (context.step = 0; context.step < context.config.steps; ++context.step) {
@@ -52,7 +51,7 @@ void train(RankContext& context, const std::string& text,
     const StepResult result =
         train_step(context, model, gradients, draw_batch(text, context.config, context.step));
     context.taps.end_step();
-    on_step(result);
+    on_step(result, model);
   }
 }
 

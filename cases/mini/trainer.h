@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "cases/mini/rank_context.h"
+#include "cases/mini/model.h"
 
 namespace nanhunt::mini {
 
@@ -16,6 +16,6 @@ struct StepResult {
 
 // Trains config.steps steps on the text. NaN does not stop it.
 void train(RankContext& context, const std::string& text,
-           const std::function<void(const StepResult&)>& on_step);
+           const std::function<void(const StepResult&, const Model&)>& on_step);
 
 }  // namespace nanhunt::mini
