@@ -20,7 +20,7 @@ enum class FaultName {
   kReduceScatterOnWorld,  // linear_proj's reduce-scatter over all ranks instead of the tp group
                           // (layer)
   kMaskedRow,  // one query row of one sample may attend to nothing (layer, element: sample and row)
-  kClipSkippedOnRank,   // gradients of this tensor-parallel rank are not clipped (rank)
+  kClipSkippedOnRank,   // gradients of this rank are not clipped (rank)
   kNormCountsReplicas,  // replicated parameters enter the global norm once per tp rank
   kReducedCopyDropped,  // input gradient of the output layer: a contiguous copy is reduced, the
                         // original returned

@@ -44,8 +44,7 @@ void sum_sequence_parallel(RankContext& context, const std::vector<Parameter*>& 
 }
 
 at::Tensor clipped(RankContext& context, const at::Tensor& gradient, double factor) {
-  if (context.is(FaultName::kClipSkippedOnRank) &&
-      context.mesh.tp_rank == context.fault.rank % context.config.tp) {
+  if (context.is(FaultName::kClipSkippedOnRank) && context.mesh.rank == context.fault.rank) {
     return gradient.clone();
   }
   return gradient * factor;
