@@ -42,21 +42,33 @@ GroupKey key_of(const trace::Record& record, const Mesh& mesh) {
   return key;
 }
 
-// The axes along which the members of a group really differ.
+// True when the two ranks differ in that axis and in no other.
+bool neighbours(const Mesh& mesh, int32_t a, int32_t b, MeshAxis axis) {
+  const auto group = mesh.group(a, {axis});
+  return a != b && std::ranges::find(group, b) != group.end();
+}
+
+// The axes along which contents change; those between the members when every change is along
+// several.
 std::vector<MeshAxis> axes_between(const std::vector<const trace::Record*>& copies,
                                    const Mesh& mesh) {
-  std::vector<MeshAxis> axes;
+  std::vector<MeshAxis> changing, between;
   for (int i = 0; i < trace::kMeshAxes; ++i) {
     const auto axis = static_cast<MeshAxis>(i);
     if (axis == MeshAxis::kMicrobatch) continue;
-    const int32_t first = mesh.coordinate(copies.front()->where.rank, axis);
-    if (std::ranges::any_of(copies, [&](const trace::Record* copy) {
-          return mesh.coordinate(copy->where.rank, axis) != first;
-        })) {
-      axes.push_back(axis);
+    bool changes = false, differs = false;
+    for (const auto* a : copies) {
+      for (const auto* b : copies) {
+        const bool along = neighbours(mesh, a->where.rank, b->where.rank, axis);
+        changes = changes || (along && a->raw_digest != b->raw_digest);
+        differs =
+            differs || mesh.coordinate(a->where.rank, axis) != mesh.coordinate(b->where.rank, axis);
+      }
     }
+    if (changes) changing.push_back(axis);
+    if (differs) between.push_back(axis);
   }
-  return axes;
+  return changing.empty() ? between : changing;
 }
 
 Finding finding_of(const std::vector<const trace::Record*>& copies, const Mesh& mesh) {
