@@ -57,7 +57,8 @@ std::vector<ConfigDifference> configuration_differences(const SideStep& candidat
     if (storage && (!mine.contains(key) || !other.contains(key))) continue;
     const std::string a = mine.contains(key) ? mine.at(key) : "absent";
     const std::string b = other.contains(key) ? other.at(key) : "absent";
-    if (a != b) differences.push_back({key, a, b});
+    const bool nothing = (a == "absent" || a.empty()) && (b == "absent" || b.empty());
+    if (a != b && !nothing) differences.push_back({key, a, b});
   }
   return differences;
 }
