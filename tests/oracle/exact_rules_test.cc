@@ -75,6 +75,22 @@ TEST(ReplicasEqual, TwoCopiesHaveNoDecider) {
   EXPECT_EQ(findings[0].group, "tp");
 }
 
+TEST(ReplicasEqual, NamesTheAxesAlongWhichCopiesChange) {
+  const auto group_of = [](const std::vector<float>& first_values) {
+    StepBuilder builder(mesh_facts(2, 2));
+    for (int rank = 0; rank < 4; ++rank) {
+      builder.add(rank, Phase::kUnscaled, "norm.weight", "grad",
+                  {first_values[static_cast<size_t>(rank)], 2}, trace::whole({"channel"}, {2}));
+    }
+    const auto found = findings_of("replicas_equal", builder, builder.step());
+    return found.empty() ? std::string("none") : found.front().group;
+  };
+  EXPECT_EQ(group_of({1, 5, 1, 5}), "tp");  // rank = dp * 2 + tp
+  EXPECT_EQ(group_of({1, 1, 5, 5}), "dp");
+  EXPECT_EQ(group_of({1, 5, 6, 7}), "tp dp");
+  EXPECT_EQ(group_of({1, 1, 1, 1}), "none");
+}
+
 TEST(ReplicasEqual, ShardsAndBatchesAreNoCopies) {
   StepBuilder run(mesh_facts(2, 1));
   for (int rank = 0; rank < 2; ++rank) {
