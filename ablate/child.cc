@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/child.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <utility>  // Asio 1.18 uses std::exchange without it
 
@@ -9,6 +11,7 @@
 #include <boost/process.hpp>
 #include <chrono>
 #include <csignal>
+#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -28,48 +31,74 @@ constexpr auto kGrace = std::chrono::seconds(3);
 // One child from start to end; lives on the event loop's thread, kept alive by its handlers.
 struct Running : std::enable_shared_from_this<Running> {
   Running(asio::io_context& context, const ChildSpec& its_spec, std::set<pid_t>& running_groups)
-      : spec(its_spec), timer(context), groups(running_groups) {}
+      : spec(its_spec), timer(context), exit_event(context), groups(running_groups) {}
 
   ChildSpec spec;
   asio::steady_timer timer;
+  // A process descriptor, readable when the child has ended: unlike SIGCHLD it cannot be missed.
+  asio::posix::stream_descriptor exit_event;
   std::set<pid_t>& groups;  // of all running children
-  bp::child child;
-  bp::group group;
+  pid_t pid = -1;           // and of its group
   Clock::time_point started;
   bool timed_out = false;
   bool ended = false;
   std::promise<ChildOutcome> outcome;
 
-  void start(asio::io_context& context);
+  void start();
+  void spawn();
+  void await_end();
   void finish(int wait_status);
   void watch();
   void terminate();
 };
 
-void Running::start(asio::io_context& context) {
+void Running::start() {
   started = Clock::now();
   try {
-    const std::string& name = spec.words.front();
-    const auto program = name.find('/') == std::string::npos ? bp::search_path(name)
-                                                             : boost::filesystem::path(name);
-    if (program.empty()) throw std::runtime_error("'" + name + "' is not in PATH");
-    bp::environment environment = boost::this_process::environment();
-    for (const auto& [key, value] : spec.environment) environment[key] = value;
-    const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
-    const auto self = shared_from_this();
-    child = bp::child(bp::exe = program, bp::args = arguments, environment, group,
-                      bp::std_in < bp::null, bp::std_out > spec.output.string(),
-                      bp::std_err > spec.errors.string(), context,
-                      bp::on_exit = [self](int, const std::error_code&) {
-                        self->finish(self->child.native_exit_code());
-                      });
-    groups.insert(child.id());
+    spawn();
+    groups.insert(pid);
+    await_end();
     watch();
   } catch (const std::exception& error) {
+    ended = true;
     ChildOutcome failed;
     failed.detail = error.what();
     outcome.set_value(failed);
   }
+}
+
+void Running::spawn() {
+  const std::string& name = spec.words.front();
+  const auto program = name.find('/') == std::string::npos ? bp::search_path(name)
+                                                           : boost::filesystem::path(name);
+  if (program.empty()) throw std::runtime_error("'" + name + "' is not in PATH");
+  bp::environment environment = boost::this_process::environment();
+  for (const auto& [key, value] : spec.environment) environment[key] = value;
+  const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
+  bp::group group;
+  bp::child child(bp::exe = program, bp::args = arguments, environment, group,
+                  bp::std_in < bp::null, bp::std_out > spec.output.string(),
+                  bp::std_err > spec.errors.string());
+  pid = child.id();
+  child.detach();
+  group.detach();
+}
+
+void Running::await_end() {
+  const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (descriptor < 0) {
+    const std::string why = std::strerror(errno);
+    ::kill(-pid, SIGKILL);
+    throw std::runtime_error("cannot be watched: " + why);
+  }
+  exit_event.assign(descriptor);
+  exit_event.async_wait(asio::posix::stream_descriptor::wait_read,
+                        [self = shared_from_this()](const boost::system::error_code& error) {
+                          int status = 0;
+                          if (!error && ::waitpid(self->pid, &status, 0) == self->pid) {
+                            self->finish(status);
+                          }
+                        });
 }
 
 void Running::finish(int wait_status) {
@@ -77,8 +106,8 @@ void Running::finish(int wait_status) {
   ended = true;
   timer.cancel();
   // Ranks that outlived the launcher end with it.
-  ::kill(-child.id(), SIGKILL);
-  groups.erase(child.id());
+  ::kill(-pid, SIGKILL);
+  groups.erase(pid);
   ChildOutcome result;
   result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
   result.end = timed_out                   ? ChildEnd::kTimedOut
@@ -98,10 +127,10 @@ void Running::watch() {
 
 void Running::terminate() {
   timed_out = true;
-  ::kill(-child.id(), SIGTERM);
+  ::kill(-pid, SIGTERM);
   timer.expires_after(kGrace);
   timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error && !self->ended) ::kill(-self->child.id(), SIGKILL);
+    if (!error && !self->ended) ::kill(-self->pid, SIGKILL);
   });
 }
 
@@ -137,7 +166,7 @@ ChildRunner::~ChildRunner() {
 ChildOutcome ChildRunner::run(const ChildSpec& spec) {
   const auto running = std::make_shared<Running>(impl_->context, spec, impl_->groups);
   std::future<ChildOutcome> outcome = running->outcome.get_future();
-  asio::post(impl_->context, [running, impl = impl_.get()] { running->start(impl->context); });
+  asio::post(impl_->context, [running] { running->start(); });
   return outcome.get();
 }
 

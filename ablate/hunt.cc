@@ -44,14 +44,24 @@ Pair run_pair(Bench& bench, const Scope& scope, int jobs) {
   return pair;
 }
 
+// Whether a trace holds all that its run should have recorded.
+bool complete(const trace::TraceReader& trace) {
+  for (const int64_t step : trace.steps()) {
+    for (const trace::RankProgress& rank : trace.progress(step)) {
+      if (!rank.complete) return false;
+    }
+  }
+  return true;
+}
+
 // A subject that ignores a toggle makes every statement about that toggle void.
 std::string ignored_toggles(const Case& the_case, const Pair& pair) {
   for (const bool failing : {true, false}) {
     const Run& run = failing ? pair.candidate : pair.reference;
-    if (!run.ended_well()) continue;  // records may be missing
-    const auto differences =
-        check_effective(the_case.subject, failing ? the_case.failing : the_case.reference,
-                        trace::TraceReader(run.trace));
+    const trace::TraceReader trace(run.trace);
+    if (!run.ended_well() || !complete(trace)) continue;  // what tells the value may be missing
+    const auto differences = check_effective(
+        the_case.subject, failing ? the_case.failing : the_case.reference, trace);
     if (differences.empty()) continue;
     return std::string(failing ? "failing side: " : "reference: ") + describe(differences.front());
   }

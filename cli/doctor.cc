@@ -20,16 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int problems = 0;
-
 void say(const std::string& what, const std::string& value) {
   std::printf("%-22s %s\n", what.c_str(), value.c_str());
 }
 
-void warn(const std::string& what, const std::string& value) {
-  say(what, value);
-  ++problems;
-}
+// Prints a line and counts it as a problem.
+struct Report {
+  int problems = 0;
+  void warn(const std::string& what, const std::string& value) {
+    say(what, value);
+    ++problems;
+  }
+};
 
 std::string gib(uintmax_t bytes) {
   char text[32];
@@ -37,25 +39,26 @@ std::string gib(uintmax_t bytes) {
   return text;
 }
 
-void report_space(const std::string& what, const fs::path& folder, uintmax_t least) {
+void report_space(Report& report, const std::string& what, const fs::path& folder,
+                  uintmax_t least) {
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
   if (error) {
-    warn(what, folder.string() + ": " + error.message());
+    report.warn(what, folder.string() + ": " + error.message());
   } else if (space.available < least) {
-    warn(what, folder.string() + ": only " + gib(space.available) + " free");
+    report.warn(what, folder.string() + ": only " + gib(space.available) + " free");
   } else {
     say(what, folder.string() + ": " + gib(space.available) + " free");
   }
 }
 
-void report_limit(const std::string& what, int resource, rlim_t least) {
+void report_limit(Report& report, const std::string& what, int resource, rlim_t least) {
   rlimit limit{};
   ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
   if (limit.rlim_cur == RLIM_INFINITY) {
     say(what, "no limit");
   } else if (limit.rlim_cur < least) {
-    warn(what, std::to_string(limit.rlim_cur) + ", fewer than " + std::to_string(least));
+    report.warn(what, std::to_string(limit.rlim_cur) + ", fewer than " + std::to_string(least));
   } else {
     say(what, std::to_string(limit.rlim_cur));
   }
@@ -81,16 +84,16 @@ std::string torch_version(const fs::path& torch) {
   return "version unknown";
 }
 
-void report_subject(const fs::path& build) {
+void report_subject(Report& report, const fs::path& build) {
   const fs::path program = build / "cases/mini/mini";
   if (!fs::exists(program)) {
-    warn("bundled subject", program.string() + " is not built");
+    report.warn("bundled subject", program.string() + " is not built");
     return;
   }
   say("bundled subject", program.string());
   const fs::path torch = cache_entry(build / "CMakeCache.txt", "NANHUNT_TORCH");
   if (torch.empty() || !fs::exists(torch / "lib/libtorch_cpu.so")) {
-    warn("its LibTorch", "not found beside the build");
+    report.warn("its LibTorch", "not found beside the build");
   } else {
     say("its LibTorch", torch_version(torch) + " in " + torch.string());
   }
@@ -104,7 +107,7 @@ int doctor_command(const std::vector<std::string>& arguments) {
                         "build folder that {build} stands for");
   const Parsed parsed = parse_options("doctor", arguments, options, {});
   if (parsed.wants_help) return 0;
-  problems = 0;
+  Report report;
   utsname system{};
   ::uname(&system);
   say("nanhunt", NANHUNT_VERSION);
@@ -119,17 +122,17 @@ int doctor_command(const std::vector<std::string>& arguments) {
   try {
     say("thresholds", read_thresholds(parsed).sha256());
   } catch (const trace::Error& error) {
-    warn("thresholds", error.what());
+    report.warn("thresholds", error.what());
   }
-  report_subject(parsed.has("build") ? fs::absolute(parsed.text("build"))
+  report_subject(report, parsed.has("build") ? fs::absolute(parsed.text("build"))
                                      : ablate::own_build_folder());
-  report_space("work folder", fs::current_path(), uintmax_t{1} << 30);
-  report_space("shared memory", "/dev/shm", uintmax_t{64} << 20);
-  report_limit("open files", RLIMIT_NOFILE, 256);
-  report_limit("processes", RLIMIT_NPROC, 128);
-  report_limit("core file size", RLIMIT_CORE, 0);
-  std::printf(problems == 0 ? "no problem found\n" : "%d problems\n", problems);
-  return problems == 0 ? 0 : 3;
+  report_space(report, "work folder", fs::current_path(), uintmax_t{1} << 30);
+  report_space(report, "shared memory", "/dev/shm", uintmax_t{64} << 20);
+  report_limit(report, "open files", RLIMIT_NOFILE, 256);
+  report_limit(report, "processes", RLIMIT_NPROC, 128);
+  report_limit(report, "core file size", RLIMIT_CORE, 0);
+  std::printf("%d problem%s\n", report.problems, report.problems == 1 ? "" : "s");
+  return report.problems == 0 ? 0 : 3;
 }
 
 }  // namespace nanhunt::cli

@@ -32,10 +32,13 @@ std::string variable_of(const std::string& option) {
   return name;
 }
 
-po::parsed_options from_environment(const po::options_description& options) {
+// Options that the command line does not set: a composing list would be merged by the library.
+po::parsed_options from_environment(const po::options_description& options,
+                                    const po::variables_map& set_before) {
   po::parsed_options parsed(&options);
   for (const auto& option : options.options()) {
     const std::string& name = option->long_name();
+    if (set_before.count(name) > 0 && !set_before[name].defaulted()) continue;
     const char* value = std::getenv(variable_of(name).c_str());
     if (value == nullptr || *value == '\0') continue;
     const bool list = option->semantic()->is_composing();
@@ -88,7 +91,7 @@ Parsed parse_options(const std::string& command, const std::vector<std::string>&
   try {
     po::store(po::command_line_parser(arguments).options(all).positional(places).style(style).run(),
               parsed.values);
-    po::store(from_environment(options), parsed.values);
+    po::store(from_environment(options, parsed.values), parsed.values);
     po::notify(parsed.values);
   } catch (const po::unknown_option& error) {
     refuse_unknown(error.get_option_name(), visible);

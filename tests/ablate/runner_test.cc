@@ -65,7 +65,7 @@ TEST_F(RunnerTest, TellsTheChildItsPlan) {
   RunRequest asked = request("0");
   asked.plan.level = trace::Level::kFull;
   asked.plan.full_sites = {"loss"};
-  const Run run = runner.run(asked);
+  const ablate::Run run = runner.run(asked);
   EXPECT_TRUE(run.ended_well());
   std::ifstream stream(run.trace / "seen.json");
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
@@ -82,7 +82,7 @@ TEST_F(RunnerTest, DoesNotRepeatARunEvenAfterARestart) {
     runner.run(request("0"));
   }
   Runner again = make();
-  const Run run = again.run(request("0"));
+  const ablate::Run run = again.run(request("0"));
   EXPECT_TRUE(run.cached);
   EXPECT_EQ(count(), 1);
   again.run(request("2"));
@@ -110,7 +110,7 @@ TEST_F(RunnerTest, RunsEqualRequestsOnceAtATime) {
 
 TEST_F(RunnerTest, PassesOnTheComplaint) {
   Runner runner = make();
-  const Run run = runner.run(request("2"));
+  const ablate::Run run = runner.run(request("2"));
   EXPECT_FALSE(run.ended_well());
   EXPECT_EQ(run.complaint(), "exit status 2: the complaint");
 }

@@ -71,7 +71,8 @@ TEST(Separation, OnlyTheCheckReadsFaultsAndExpectations) {
   const std::vector<std::string> files = sources_of({"trace", "oracle", "compare", "ablate", "cli"});
   EXPECT_GT(files.size(), 30u);
   for (const std::string& file : files) {
-    if (!kAllowed.contains(file)) EXPECT_FALSE(sees_a_reader(file)) << file;
+    if (kAllowed.contains(file)) continue;
+    EXPECT_FALSE(sees_a_reader(file)) << file;
   }
 }
 
