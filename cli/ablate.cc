@@ -55,8 +55,8 @@ int ablate_command(const std::vector<std::string>& arguments) {
   const CaseSetup setup = set_up_case(parsed);
   ProgressPrinter progress;
   ablate::ChildRunner children;
-  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work, {},
-                        progress.sink());
+  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
+                        setup.environment, progress.sink());
   for (const std::string& line : ablate::price(setup.the_case, setup.bench,
                                                runner.typical_seconds(), setup.jobs)) {
     runner.say({line});

@@ -61,8 +61,8 @@ int capture_command(const std::vector<std::string>& arguments) {
       reference ? setup.the_case.reference : setup.the_case.failing;
   ProgressPrinter progress;
   ablate::ChildRunner children;
-  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work, {},
-                        progress.sink());
+  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
+                        setup.environment, progress.sink());
   if (parsed.flag("plan")) {
     print_plan(setup, runner, settings);
     return 0;

@@ -8,6 +8,7 @@
 
 #include "ablate/hunt.h"
 #include "cli/fault_draw.h"
+#include "cli/plant.h"
 #include "cli/trace_pairs.h"
 #include "trace/error.h"
 
@@ -26,7 +27,7 @@ struct Variant {
 
 std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
                                       const CheckOptions& options, const std::string& folder,
-                                      const DrawnFault* fault, ablate::ChildRunner& children) {
+                                      bool with_fault, ablate::ChildRunner& children) {
   auto variant = std::make_unique<Variant>();
   variant->the_case = ablate::read_case(case_file);
   variant->thresholds = options.thresholds;
@@ -34,11 +35,7 @@ std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
     variant->thresholds.override_with(key, value);
   }
   std::map<std::string, std::string> environment;
-  if (fault) {
-    const auto file = std::filesystem::absolute(options.work / "side.json");
-    write_fault_file(*fault, file);
-    environment["NANHUNT_FAULT_FILE"] = file.string();
-  }
+  if (with_fault) environment = plant(case_file, options.seed, options.work);
   variant->runner = std::make_unique<ablate::Runner>(
       children, variant->the_case.subject, options.build, options.work / folder, environment,
       ablate::ProgressSink());
@@ -103,9 +100,10 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
   std::unique_ptr<Variant> failing;
   std::optional<ablate::Hunt> hunt;
   rows.push_back(timed(name, drawn, [&](CheckRow& row) {
-    failing = make_variant(case_file, options, "drawn", &fault, children);
+    failing = make_variant(case_file, options, "drawn", true, children);
     hunt = ablate::hunt(*failing->bench, {.jobs = options.jobs, .ablate = true, .case_name = name});
     score_hunt(row, expectation, *hunt);
+    if (fault.name.empty()) return;
     const std::string told = file_that_holds(failing->runner->work() / "runs", fault.name);
     row.scores.push_back({"traces", "tell nothing of the fault",
                           told.empty() ? "tell nothing of the fault" : told, told.empty()});
@@ -115,7 +113,7 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
     score_processes(row, *failing, *hunt, expectation);
   }));
   rows.push_back(timed(name + " twin", "no fault", [&](CheckRow& row) {
-    const auto twin = make_variant(case_file, options, "twin", nullptr, children);
+    const auto twin = make_variant(case_file, options, "twin", false, children);
     score_hunt(row, clean_expectation(),
                ablate::hunt(*twin->bench, {.jobs = options.jobs, .ablate = true, .case_name = name}));
   }));

@@ -5,6 +5,7 @@
 #include <boost/program_options.hpp>
 #include <thread>
 
+#include "cli/plant.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
@@ -21,6 +22,8 @@ po::options_description case_options() {
       ("timeout", po::value<double>(), "seconds until a child is ended")
       ("out", po::value<std::string>(), "work folder (default: nanhunt-out/CASE-HASH)")
       ("build", po::value<std::string>(), "build folder that {build} stands for")
+      ("seed", po::value<uint64_t>()->default_value(1), "of the draw of a bundled case")
+      ("healthy", po::bool_switch(), "run a bundled case without what it plants")
       ("jobs", po::value<int>(), "children at a time (default: cores)")
       ("thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")
       ("json", po::bool_switch(), "result as JSON")
@@ -67,6 +70,9 @@ CaseSetup set_up_case(const Parsed& parsed) {
   setup.work = parsed.has("out") ? std::filesystem::path(parsed.text("out"))
                                  : default_work_folder(the_case);
   setup.jobs = parsed.has("jobs") ? parsed.values["jobs"].as<int>() : default_jobs();
+  if (!parsed.flag("healthy")) {
+    setup.environment = plant(the_case.path, parsed.values["seed"].as<uint64_t>(), setup.work);
+  }
   if (setup.jobs < 1) throw trace::Error(trace::ErrorKind::kUsage, "jobs is not positive");
   return setup;
 }

@@ -5,6 +5,8 @@
 
 #include <boost/program_options/options_description.hpp>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "ablate/bench.h"
 #include "ablate/case_file.h"
@@ -21,6 +23,7 @@ struct CaseSetup {
   ablate::BenchOptions bench;
   std::filesystem::path build;
   std::filesystem::path work;
+  std::map<std::string, std::string> environment;  // added to that of the children
   int jobs = 2;
 };
 
