@@ -17,6 +17,15 @@ void set_failing(Case& the_case, const std::string& name, const std::string& val
   }
 }
 
+std::pair<std::string, std::string> name_and_value(const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "'" + assignment + "' is no setting; write NAME=VALUE");
+  }
+  return {assignment.substr(0, equals), assignment.substr(equals + 1)};
+}
+
 // Errors of settings get the place in the file.
 template <typename Action>
 void at_entry(const OptionsFile& file, const OptionsEntry& entry, const Action& action) {
@@ -91,12 +100,17 @@ Case read_case(const std::filesystem::path& path) {
 }
 
 void apply_setting(Case& the_case, const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
+  const auto [name, value] = name_and_value(assignment);
+  set_failing(the_case, name, value);
+}
+
+void apply_reference_setting(Case& the_case, const std::string& assignment) {
+  const auto [name, value] = name_and_value(assignment);
+  if (the_case.subject.find_parameter(name)) {
     throw trace::Error(trace::ErrorKind::kUsage,
-                       "'" + assignment + "' is no setting; write NAME=VALUE");
+                       "'" + name + "' is a parameter, which both sides share; use --set");
   }
-  set_failing(the_case, assignment.substr(0, equals), assignment.substr(equals + 1));
+  set_value(the_case.subject, the_case.reference, name, value);
 }
 
 }  // namespace nanhunt::ablate

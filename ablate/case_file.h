@@ -36,6 +36,8 @@ std::filesystem::path find_case(const std::string& name);
 Case read_case(const std::filesystem::path& path);
 // One "NAME=VALUE" from the command line: toggles of the failing side, parameters of both sides.
 void apply_setting(Case& the_case, const std::string& assignment);
+// The same for a toggle of the reference side.
+void apply_reference_setting(Case& the_case, const std::string& assignment);
 CaseLevel case_level_from_name(const std::string& name);  // Error(kUsage)
 
 }  // namespace nanhunt::ablate

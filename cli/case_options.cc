@@ -17,6 +17,8 @@ po::options_description case_options() {
   options.add_options()
       ("set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
        "set a toggle of the failing side, or a parameter")
+      ("set-reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+       "set a toggle of the reference side")
       ("level", po::value<std::string>(), "stats, full or auto")
       ("steps", po::value<int64_t>(), "training steps")
       ("timeout", po::value<double>(), "seconds until a child is ended")
@@ -55,6 +57,11 @@ CaseSetup set_up_case(const Parsed& parsed) {
   if (parsed.has("set")) {
     for (const std::string& assignment : parsed.values["set"].as<std::vector<std::string>>()) {
       ablate::apply_setting(the_case, assignment);
+    }
+  }
+  if (parsed.has("set-reference")) {
+    for (const auto& each : parsed.values["set-reference"].as<std::vector<std::string>>()) {
+      ablate::apply_reference_setting(the_case, each);
     }
   }
   if (parsed.has("level")) the_case.level = ablate::case_level_from_name(parsed.text("level"));
