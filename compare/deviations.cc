@@ -26,6 +26,12 @@ bool initial_parameter(const Judge& judge, const trace::What& what) {
   return judge.first_step && what.phase == Phase::kForward && what.role == "param";
 }
 
+// After the first update parameters differ by whole steps of the optimizer wherever a rounding
+// flipped a sign; the rules of the update judge them.
+bool updated_parameter(const Judge& judge, const trace::What& what) {
+  return !judge.first_step && what.phase == Phase::kForward && what.role == "param";
+}
+
 void judge_exactly(Comparison& pair, const trace::Record& a, const trace::Record& b) {
   const bool floating = trace::is_floating(a.storage) && trace::is_floating(b.storage);
   const double u = trace::unit_roundoff(a.storage) + trace::unit_roundoff(b.storage);
@@ -70,7 +76,7 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
   pair.candidate = a;
   pair.reference = b;
   pair.rule = "reference_envelope";
-  if (!by_envelope(mine.what.phase)) {
+  if (!by_envelope(mine.what.phase) || updated_parameter(judge, mine.what)) {
     pair.why_not = "judged by rules only";
     return pair;
   }

@@ -28,7 +28,7 @@ using Pools = std::map<PoolKey, Moments>;
 
 void add_metric(Pools& pools, const trace::What& what, Metric metric, double value) {
   if (value < 0 || !std::isfinite(value)) return;
-  pools[{trace::site_kind(what.site), what.phase, what.role, what.step, metric}].add(value);
+  pools[{what.site, what.phase, what.role, what.step, metric}].add(value);
 }
 
 void add_step(Pools& pools, const trace::Step& base, const std::vector<Logical>& base_logical,
@@ -51,14 +51,23 @@ double quantile_of_f(double probability, double nu1, double nu2) {
   return boost::math::quantile(boost::math::fisher_f(nu1, nu2), probability);
 }
 
-// Degrees of freedom of the scaled chi-square with this mean and variance; the lower end of what
-// `samples` draws allow at 95 %, because too many of them make the tail too short.
+// Degrees of freedom of the scaled chi-square with this relative variance; the lower end of what
+// the draws allow at 95 %, because too many of them make the tail too short.
 double degrees_of_freedom(const Pool& pool) {
-  if (pool.samples < 3 || pool.variance_of_square <= 0) return 1;
-  const double nu = 2 * pool.mean_square * pool.mean_square / pool.variance_of_square;
-  const double free = static_cast<double>(pool.samples - 1);
+  if (pool.kind_freedom < 2 || pool.relative_variance <= 0) return 1;
+  const double free = static_cast<double>(pool.kind_freedom);
   const double low = boost::math::quantile(boost::math::chi_squared(free), 0.05) / free;
-  return std::clamp(nu * low, 1.0, 1e4);
+  return std::clamp(2 / pool.relative_variance * low, 1.0, 1e4);
+}
+
+// Relative variance of the square within the sites of a kind, all together.
+struct KindVariance {
+  double sum = 0;  // of squared relative deviations from each site's mean
+  int64_t freedom = 0;
+};
+
+PoolKey kind_of(const PoolKey& key) {
+  return {trace::site_kind(key.site), key.phase, key.role, key.step, key.metric};
 }
 
 }  // namespace
@@ -76,8 +85,7 @@ Bounds bounds_of(const Pool& pool, int64_t judged, const Thresholds& thresholds)
 
 std::optional<Bounds> Envelope::bounds(const trace::What& what, Metric metric, int64_t judged,
                                        const Thresholds& thresholds) const {
-  const auto found =
-      pools.find({trace::site_kind(what.site), what.phase, what.role, what.step, metric});
+  const auto found = pools.find({what.site, what.phase, what.role, what.step, metric});
   if (found == pools.end()) return std::nullopt;
   return bounds_of(found->second, judged, thresholds);
 }
@@ -93,9 +101,17 @@ Envelope build_envelope(const trace::TraceReader& base,
   }
   Envelope envelope;
   envelope.key = key;
+  std::map<PoolKey, KindVariance> kinds;
   for (const auto& [place, moments] : pools) {
-    const double variance = moments.n > 1 ? moments.m2 / static_cast<double>(moments.n - 1) : 0;
-    envelope.pools[place] = {moments.n, moments.mean, variance, moments.largest};
+    if (moments.mean == 0) continue;
+    auto& kind = kinds[kind_of(place)];
+    kind.sum += moments.m2 / (moments.mean * moments.mean);
+    kind.freedom += moments.n - 1;
+  }
+  for (const auto& [place, moments] : pools) {
+    const auto& kind = kinds[kind_of(place)];
+    const double variance = kind.freedom > 0 ? kind.sum / static_cast<double>(kind.freedom) : 0;
+    envelope.pools[place] = {moments.n, moments.mean, variance, kind.freedom, moments.largest};
   }
   return envelope;
 }

@@ -36,18 +36,19 @@ struct Deviation {
   bool equal = false;  // value digests equal (not partial), or exactly zero difference
 };
 
-// The distribution of one metric's square over the perturbed runs for one pool: the parametric tail
-// is that of a scaled chi-square with the degrees of freedom that mean and variance give
-// (Satterthwaite).
+// The distribution of one metric's square over the perturbed runs: its mean at one site, and the
+// shape of its tail, that of a scaled chi-square whose degrees of freedom follow from the relative
+// variance within the sites of that kind (Satterthwaite 1946).
 struct Pool {
-  int64_t samples = 0;
+  int64_t samples = 0;  // of this site
   double mean_square = 0;
-  double variance_of_square = 0;
-  double largest = 0;  // of the metric
+  double relative_variance = 0;  // of the square, within the sites of that kind
+  int64_t kind_freedom = 0;      // samples of the kind less its sites
+  double largest = 0;            // of the metric
 };
 
 struct PoolKey {
-  std::string site_kind;
+  std::string site;
   trace::Phase phase;
   std::string role;
   int64_t step = 0;

@@ -31,14 +31,15 @@ PoolKey key_from(const json& entry) {
 void write_envelope(const Envelope& envelope, const std::filesystem::path& path) {
   json pools = json::array();
   for (const auto& [key, pool] : envelope.pools) {
-    pools.push_back({{"site", key.site_kind},
+    pools.push_back({{"site", key.site},
                      {"phase", trace::name_of(key.phase)},
                      {"role", key.role},
                      {"step", key.step},
                      {"metric", kMetricNames[static_cast<int>(key.metric)]},
                      {"samples", pool.samples},
                      {"mean_square", pool.mean_square},
-                     {"variance_of_square", pool.variance_of_square},
+                     {"relative_variance", pool.relative_variance},
+                     {"kind_freedom", pool.kind_freedom},
                      {"largest", pool.largest}});
   }
   const auto part = path.string() + ".part";
@@ -63,7 +64,8 @@ Envelope read_envelope(const std::filesystem::path& path) {
     envelope.key = document.at("key");
     for (const auto& entry : document.at("pools")) {
       envelope.pools[key_from(entry)] = {entry.at("samples"), entry.at("mean_square"),
-                                         entry.at("variance_of_square"), entry.at("largest")};
+                                         entry.at("relative_variance"), entry.at("kind_freedom"),
+                                         entry.at("largest")};
     }
     return envelope;
   } catch (const std::exception& fault) {

@@ -21,7 +21,7 @@ using trace::Phase;
 using Place = std::tuple<std::string, Phase, std::string>;  // kind of site, phase, role
 
 struct Facts {
-  double unit_roundoff = 0;
+  double unit_roundoff = 0;  // of the rounding, with what sums inside the op add
   std::set<std::string> ops;
   double partial_sums = 1;  // most terms that a reduction adds at this kind of site and role
   double relative = 0;      // noise found so far
@@ -40,31 +40,44 @@ bool carries_noise(const trace::Record& record) {
 
 using Places = std::map<Place, Facts>;
 
-// Microbatches and data-parallel ranks give a parameter's gradient as many rounded terms.
-double gradient_terms(const trace::TraceReader& trace) {
-  const Mesh mesh(trace.facts());
-  return mesh.size(trace::MeshAxis::kDp) * mesh.size(trace::MeshAxis::kMicrobatch);
+// Sums inside an op: K terms in any order cost about sqrt(K) u / 2 of the type they accumulate in.
+// K is not recorded; the longest last dimension of the step stands for it.
+double accumulated(double unit_roundoff, double longest) {
+  return unit_roundoff * std::sqrt(longest) / 2;
 }
 
-Places places_of(const trace::TraceReader& reader, const trace::Step& step) {
+double longest_row(const trace::Step& step) {
+  int64_t longest = 1;
+  for (const auto& record : step.records) {
+    if (record.placement && !record.placement->logical_shape.empty()) {
+      longest = std::max(longest, record.placement->logical_shape.back());
+    }
+  }
+  return static_cast<double>(longest);
+}
+
+Places places_of(const trace::Step& step) {
   Places places;
+  const double longest = longest_row(step);
   for (const auto& record : step.records) {
     if (!carries_noise(record)) continue;
     auto& place = places[{trace::site_kind(record.what.site), record.what.phase, record.what.role}];
-    place.unit_roundoff = std::max(place.unit_roundoff, trace::unit_roundoff(record.storage));
+    const double inside = accumulated(trace::unit_roundoff(record.compute), longest);
+    place.unit_roundoff =
+        std::max(place.unit_roundoff, std::hypot(trace::unit_roundoff(record.storage), inside));
     place.ops.insert(record.op);
-    if (record.what.phase == Phase::kBackward && record.what.role == "grad") {
-      place.partial_sums = std::max(place.partial_sums, gradient_terms(reader));
-    }
   }
   for (const auto& entry : step.collectives) {
     if (!entry.is_reduction() || entry.reduce != trace::ReduceOp::kSum) continue;
     for (size_t k = 0; k < entry.outputs.size(); ++k) {
       const auto* record = result(step, entry, k);
       if (record == nullptr) continue;
-      for (auto& [place, facts] : places) {
-        if (std::get<0>(place) != trace::site_kind(record->what.site)) continue;
-        facts.partial_sums = std::max(facts.partial_sums, static_cast<double>(entry.group.size()));
+      const std::string kind = trace::site_kind(record->what.site);
+      for (const Phase phase : {Phase::kForward, Phase::kLoss, Phase::kBackward}) {
+        const auto found = places.find({kind, phase, record->what.role});
+        if (found == places.end()) continue;
+        found->second.partial_sums =
+            std::max(found->second.partial_sums, static_cast<double>(entry.group.size()));
       }
     }
   }
@@ -99,12 +112,20 @@ void add_fp8(const trace::Step& step, Places& places) {
   }
 }
 
-// A site that two different implementations compute rounds at other places inside: three roundings.
-constexpr double kOtherImplementation = 3;
+// A site that two different implementations compute: one rounding more inside each of them, at
+// other places (attention: probabilities before they meet the values).
+const double kOtherImplementation = std::sqrt(2.0);
+
+// Noise of relative size u stands for one rounding on each side. A sum of n rounded terms costs the
+// candidate up to n + 1 (the terms together one, as their squares add up to the whole's; n - 1
+// sums; the result), the reference one.
+double split_factor(double terms) {
+  return terms > 1 ? std::sqrt((terms + 2) / 2) : 1;
+}
 
 double relative_noise(const Facts& candidate, const Facts& reference) {
   double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff);
-  relative *= std::sqrt(2 * std::max(candidate.partial_sums, reference.partial_sums));
+  relative *= split_factor(std::max(candidate.partial_sums, reference.partial_sums));
   if (candidate.ops != reference.ops) relative *= kOtherImplementation;
   return std::max({relative, candidate.relative, reference.relative});
 }
@@ -133,7 +154,7 @@ NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceRead
   if (candidate_steps.empty() || reference_steps.empty()) return plan;
   const auto candidate_step = candidate.read_step(candidate_steps.front());
   const auto reference_step = reference.read_step(reference_steps.front());
-  auto theirs = places_of(candidate, candidate_step), ours = places_of(reference, reference_step);
+  auto theirs = places_of(candidate_step), ours = places_of(reference_step);
   add_fp8(candidate_step, theirs);
   add_fp8(reference_step, ours);
   for (const auto& [place, facts] : ours) {

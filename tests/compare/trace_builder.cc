@@ -268,9 +268,10 @@ oracle::Envelope envelope_around(const TraceSource& trace, double healthy) {
         oracle::Pool pool;
         pool.samples = 64;
         pool.mean_square = size * size;
-        pool.variance_of_square = 0.02 * size * size * size * size;
+        pool.relative_variance = 0.02;
+        pool.kind_freedom = 63;
         pool.largest = 1.3 * size;
-        envelope.pools[{trace::site_kind(what.site), what.phase, what.role, number, metric}] = pool;
+        envelope.pools[{what.site, what.phase, what.role, number, metric}] = pool;
       }
     }
   }

@@ -26,8 +26,9 @@ Pool pool_of(int samples, int nu, double scale, std::mt19937_64& random) {
   pool.samples = samples;
   for (const double s : squares) pool.mean_square += s / samples;
   for (const double s : squares) {
-    pool.variance_of_square += std::pow(s - pool.mean_square, 2) / (samples - 1);
+    pool.relative_variance += std::pow(s / pool.mean_square - 1, 2) / (samples - 1);
   }
+  pool.kind_freedom = samples - 1;
   return pool;
 }
 
@@ -66,7 +67,7 @@ TEST(Envelope, AFewTimesTheHealthyLevelIsOut) {
 }
 
 TEST(Envelope, WhatNeverDeviatesMayNotDeviate) {
-  const auto bounds = bounds_of(Pool{6, 0, 0, 0}, 100, Thresholds::installed());
+  const auto bounds = bounds_of(Pool{6, 0, 0, 5, 0}, 100, Thresholds::installed());
   EXPECT_EQ(bounds.hi, 0);
 }
 
