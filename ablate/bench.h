@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where runs of one case are made and judged: which steps and which sites in full, the envelope that a
-// pair needs, the verdict over the pair.
+// Where runs of one case are made and judged: which steps and which sites in full, the envelope
+// that a pair needs, the verdict over the pair.
 #pragma once
 
 #include <string>

@@ -17,9 +17,9 @@ std::filesystem::path repeat_folder(const std::filesystem::path& trace, int32_t 
 
 }  // namespace
 
-std::shared_ptr<const oracle::Envelope> Calibrator::envelope(
-    const trace::TraceReader& candidate, const trace::TraceReader& reference,
-    const CalibrationRequest& request) {
+std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceReader& candidate,
+                                                             const trace::TraceReader& reference,
+                                                             const CalibrationRequest& request) {
   RunRequest run = request.reference;
   run.purpose = "calibration";
   run.plan.repeats = request.repeats;
@@ -61,8 +61,7 @@ Calibrator::Shared Calibrator::build(RunRequest request, const std::string& key,
   }
   std::vector<const trace::TraceReader*> pointers;
   for (const trace::TraceReader& reader : perturbed) pointers.push_back(&reader);
-  auto envelope =
-      std::make_shared<oracle::Envelope>(oracle::build_envelope(base, pointers, key));
+  auto envelope = std::make_shared<oracle::Envelope>(oracle::build_envelope(base, pointers, key));
   oracle::write_envelope(*envelope, file);
   // The envelope is all that is needed from here on.
   std::error_code ignored;

@@ -75,7 +75,8 @@ std::filesystem::path find_case(const std::string& name) {
   std::error_code ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator(folder.empty() ? "." : folder, ignored)) {
-    if (entry.path().extension() == ".case") near.push_back((folder / entry.path().stem()).string());
+    if (entry.path().extension() == ".case")
+      near.push_back((folder / entry.path().stem()).string());
   }
   throw trace::Error(trace::ErrorKind::kUsage, "no case file '" + name + "' or '" + name +
                                                    ".case'" + did_you_mean(name, near));

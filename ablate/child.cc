@@ -5,19 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <utility>  // Asio 1.18 uses std::exchange without it
-
 #include <boost/asio.hpp>
 #include <boost/process.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <future>
 #include <set>
 #include <thread>
+#include <utility>  // Asio 1.18 uses std::exchange without it
 
 namespace nanhunt::ablate {
 namespace {
@@ -69,15 +68,15 @@ void Running::start() {
 
 void Running::spawn() {
   const std::string& name = spec.words.front();
-  const auto program = name.find('/') == std::string::npos ? bp::search_path(name)
-                                                           : boost::filesystem::path(name);
+  const auto program =
+      name.find('/') == std::string::npos ? bp::search_path(name) : boost::filesystem::path(name);
   if (program.empty()) throw std::runtime_error("'" + name + "' is not in PATH");
   bp::environment environment = boost::this_process::environment();
   for (const auto& [key, value] : spec.environment) environment[key] = value;
   const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
   bp::group group;
   bp::child child(bp::exe = program, bp::args = arguments, environment, group,
-                  bp::std_in < bp::null, bp::std_out > spec.output.string(),
+                  bp::std_in<bp::null, bp::std_out> spec.output.string(),
                   bp::std_err > spec.errors.string());
   pid = child.id();
   child.detach();
@@ -110,7 +109,7 @@ void Running::finish(int wait_status) {
   groups.erase(pid);
   ChildOutcome result;
   result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  result.end = timed_out                   ? ChildEnd::kTimedOut
+  result.end = timed_out                  ? ChildEnd::kTimedOut
                : WIFSIGNALED(wait_status) ? ChildEnd::kSignalled
                                           : ChildEnd::kExited;
   result.status = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
@@ -118,8 +117,8 @@ void Running::finish(int wait_status) {
 }
 
 void Running::watch() {
-  timer.expires_after(std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(spec.timeout_s)));
+  timer.expires_after(
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec.timeout_s)));
   timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error && !self->ended) self->terminate();
   });
@@ -151,9 +150,10 @@ struct ChildRunner::Impl {
 };
 
 ChildRunner::ChildRunner() : impl_(std::make_unique<Impl>()) {
-  impl_->signals.async_wait([impl = impl_.get()](const boost::system::error_code& error, int number) {
-    if (!error) impl->end_with(number);
-  });
+  impl_->signals.async_wait(
+      [impl = impl_.get()](const boost::system::error_code& error, int number) {
+        if (!error) impl->end_with(number);
+      });
   impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
 }
 
@@ -172,7 +172,8 @@ ChildOutcome ChildRunner::run(const ChildSpec& spec) {
 
 std::string describe(const ChildOutcome& outcome) {
   switch (outcome.end) {
-    case ChildEnd::kExited: return "exit status " + std::to_string(outcome.status);
+    case ChildEnd::kExited:
+      return "exit status " + std::to_string(outcome.status);
     case ChildEnd::kSignalled: {
       const char* name = ::sigabbrev_np(outcome.status);
       return "killed by " + (name ? std::string("SIG") + name : std::to_string(outcome.status));
@@ -180,7 +181,8 @@ std::string describe(const ChildOutcome& outcome) {
     case ChildEnd::kTimedOut:
       return "no end within its time limit (ended after " +
              std::to_string(static_cast<int64_t>(outcome.seconds)) + " s)";
-    case ChildEnd::kNotStarted: return "cannot start: " + outcome.detail;
+    case ChildEnd::kNotStarted:
+      return "cannot start: " + outcome.detail;
   }
   return "";
 }

@@ -43,7 +43,9 @@ Place place_of(const std::string& word) {
   return place;
 }
 
-std::string yes_no(bool value) { return value ? "yes" : "no"; }
+std::string yes_no(bool value) {
+  return value ? "yes" : "no";
+}
 
 Results op(const Words& words, const trace::Step& step, const Facts&) {
   return {yes_no(std::any_of(step.records.begin(), step.records.end(),
@@ -78,8 +80,8 @@ Results placement(const Words& words, const trace::Step& step, const Facts&) {
   const Place place = place_of(words[1]);
   const auto axis = trace::mesh_axis_from_name(words[2]);
   if (!axis) refuse_expression("placement ... " + words[2], "no such axis");
-  return {yes_no(std::any_of(
-      step.records.begin(), step.records.end(), [&](const trace::Record& record) {
+  return {yes_no(
+      std::any_of(step.records.begin(), step.records.end(), [&](const trace::Record& record) {
         return record.placement && place.holds(record) &&
                trace::name_of(trace::on_axis(*record.placement, *axis).kind) == words[3];
       }))};
@@ -131,8 +133,12 @@ struct Reader {
 
 const std::map<std::string, Reader>& readers() {
   static const std::map<std::string, Reader> table = {
-      {"op", {2, op}},     {"mesh", {2, mesh}},       {"dtype", {2, dtype}},
-      {"axes", {2, axes}}, {"collective", {2, collective}}, {"fact", {2, fact}},
+      {"op", {2, op}},
+      {"mesh", {2, mesh}},
+      {"dtype", {2, dtype}},
+      {"axes", {2, axes}},
+      {"collective", {2, collective}},
+      {"fact", {2, fact}},
       {"placement", {4, placement}},
   };
   return table;
@@ -147,8 +153,8 @@ std::string evaluate(const std::string& expression, const trace::Step& step,
   if (reader == readers().end()) {
     std::vector<std::string> known;
     for (const auto& entry : readers()) known.push_back(entry.first);
-    refuse_expression(expression, "not understood" +
-                                      did_you_mean(words.empty() ? "" : words[0], known));
+    refuse_expression(expression,
+                      "not understood" + did_you_mean(words.empty() ? "" : words[0], known));
   }
   if (words.size() != reader->second.words) {
     refuse_expression(expression, "takes " + std::to_string(reader->second.words - 1) + " words");
@@ -194,7 +200,8 @@ std::vector<NoEffect> check_effective(const Subject& subject, const Settings& as
     const std::string result = evaluate(toggle.effective, step, trace.facts());
     const auto value = value_of(toggle, result);
     if (value == asked.at(toggle.name)) continue;
-    differences.push_back({toggle.name, asked.at(toggle.name), value ? *value : "'" + result + "'"});
+    differences.push_back(
+        {toggle.name, asked.at(toggle.name), value ? *value : "'" + result + "'"});
   }
   return differences;
 }

@@ -7,11 +7,11 @@
 //   dtype SITE:ROLE[@PHASE]          storage types of the matching records
 //   placement SITE:ROLE[@PHASE] AXIS KIND   yes when a matching record has that placement, else no
 //   axes SITE:ROLE[@PHASE]           names of the logical axes in local order, outermost first
-//   collective FIELD                 op, order, accumulate or async of the reductions; ranks: sizes of groups
-//   fact KEY                         of the run facts
+//   collective FIELD                 op, order, accumulate or async of the reductions; ranks: sizes
+//   of groups fact KEY                         of the run facts
 //
-// SITE is a pattern as in rules files. Several distinct results are sorted and joined by commas; none
-// yields "none".
+// SITE is a pattern as in rules files. Several distinct results are sorted and joined by commas;
+// none yields "none".
 #pragma once
 
 #include <optional>

@@ -38,9 +38,12 @@ std::string data_or_hardware(const compare::Verdict& failure) {
 
 std::string word_of(const TrialVerdict& verdict) {
   switch (verdict.result) {
-    case TrialResult::kPass: return "pass";
-    case TrialResult::kFail: return "fail";
-    case TrialResult::kUnresolved: return "unresolved: " + verdict.reason;
+    case TrialResult::kPass:
+      return "pass";
+    case TrialResult::kFail:
+      return "fail";
+    case TrialResult::kUnresolved:
+      return "unresolved: " + verdict.reason;
   }
   return "";
 }

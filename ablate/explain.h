@@ -10,7 +10,7 @@
 namespace nanhunt::ablate {
 
 struct TrialRow {
-  std::string name;      // "off layout.sp"
+  std::string name;  // "off layout.sp"
   TrialVerdict verdict;
   double seconds = 0;
 };

@@ -16,7 +16,8 @@ struct Pair {
   Run candidate, reference;
 };
 
-// A run without a readable trace ends the hunt; one that merely ended badly is judged as far as it got.
+// A run without a readable trace ends the hunt; one that merely ended badly is judged as far as it
+// got.
 void check_run(const Runner& runner, const std::string& side, const Run& run) {
   if (run.ended_well()) return;
   try {
@@ -35,9 +36,9 @@ Pair run_pair(Bench& bench, const Scope& scope, int jobs) {
   Pair pair;
   for_each_parallel(2, jobs, [&](size_t i) {
     const bool failing = i == 0;
-    (failing ? pair.candidate : pair.reference) = bench.runner().run(
-        bench.request(failing ? "failing side" : "reference",
-                      failing ? the_case.failing : the_case.reference, scope));
+    (failing ? pair.candidate : pair.reference) =
+        bench.runner().run(bench.request(failing ? "failing side" : "reference",
+                                         failing ? the_case.failing : the_case.reference, scope));
   });
   check_run(bench.runner(), "failing side", pair.candidate);
   check_run(bench.runner(), "reference", pair.reference);
@@ -60,8 +61,8 @@ std::string ignored_toggles(const Case& the_case, const Pair& pair) {
     const Run& run = failing ? pair.candidate : pair.reference;
     const trace::TraceReader trace(run.trace);
     if (!run.ended_well() || !complete(trace)) continue;  // what tells the value may be missing
-    const auto differences = check_effective(
-        the_case.subject, failing ? the_case.failing : the_case.reference, trace);
+    const auto differences =
+        check_effective(the_case.subject, failing ? the_case.failing : the_case.reference, trace);
     if (differences.empty()) continue;
     return std::string(failing ? "failing side: " : "reference: ") + describe(differences.front());
   }
@@ -80,8 +81,7 @@ void look_again_in_full(Bench& bench, const HuntOptions& options, Hunt& result) 
   const trace::TraceReader accused(reference ? result.reference.trace : result.candidate.trace);
   result.scope.full_sites = compare::zoom_sites(accused, result.verdict);
   if (result.scope.full_sites.empty()) return;
-  bench.runner().say({"found: " +
-                      trace::describe(result.verdict.origins.front().finding.what) +
+  bench.runner().say({"found: " + trace::describe(result.verdict.origins.front().finding.what) +
                       "; looking again with values"});
   const Pair pair = run_pair(bench, result.scope, options.jobs);
   result.candidate = pair.candidate;
@@ -93,19 +93,19 @@ void ablate_failure(Bench& bench, const HuntOptions& options, Hunt& result) {
   if (result.verdict.origins.empty()) return;
   if (result.verdict.blame() == compare::Blame::kReference) {
     result.verdict.cause = no_ablation(
-        "the reference breaks its own rules and the candidate does not: nothing of the candidate to "
+        "the reference breaks its own rules and the candidate does not: nothing of the candidate "
+        "to "
         "switch off");
     return;
   }
   // Later steps cannot change which toggle makes this step fail.
   Scope scope = result.scope;
   scope.steps = std::min(scope.steps, result.verdict.origins.front().finding.what.step + 1);
-  const Run reference = bench.runner().run(
-      bench.request("reference", bench.the_case().reference, scope));
+  const Run reference =
+      bench.runner().run(bench.request("reference", bench.the_case().reference, scope));
   check_run(bench.runner(), "reference", reference);
   const int32_t ranks = trace::TraceReader(result.candidate.trace).world_size();
-  Explanation explanation =
-      explain({bench, result.verdict, reference, scope, ranks}, options.jobs);
+  Explanation explanation = explain({bench, result.verdict, reference, scope, ranks}, options.jobs);
   result.verdict.cause = std::move(explanation.cause);
   result.trials = std::move(explanation.trials);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole hunt: run both sides, calibrate, compare; look again in full around the first bad; ablate.
-// Everything lies in the work folder: runs, envelopes, ledger and verdict.json.
+// The whole hunt: run both sides, calibrate, compare; look again in full around the first bad;
+// ablate. Everything lies in the work folder: runs, envelopes, ledger and verdict.json.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace nanhunt::ablate {
 
 struct HuntOptions {
-  int jobs = 2;           // children at a time
+  int jobs = 2;  // children at a time
   bool ablate = true;
   std::string case_name;  // as the user would write it, for the next command
 };

@@ -54,9 +54,10 @@ std::string program_identity(const CommandLine& line) {
   for (const std::string& word : line.words) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(word, error)) continue;
-    identity += word + " " + std::to_string(std::filesystem::file_size(word, error)) + " " +
-                std::to_string(std::filesystem::last_write_time(word, error)
-                                   .time_since_epoch().count()) + "\n";
+    identity +=
+        word + " " + std::to_string(std::filesystem::file_size(word, error)) + " " +
+        std::to_string(std::filesystem::last_write_time(word, error).time_since_epoch().count()) +
+        "\n";
   }
   return identity;
 }

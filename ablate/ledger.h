@@ -16,7 +16,8 @@ namespace nanhunt::ablate {
 
 // 16 hexadecimal digits (XXH3, 64 bits).
 std::string hash_of(const std::string& text);
-// Path, size and time of last change of each word that names a file: a rebuilt program is another one.
+// Path, size and time of last change of each word that names a file: a rebuilt program is another
+// one.
 std::string program_identity(const CommandLine& line);
 
 struct LedgerEntry {

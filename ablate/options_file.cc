@@ -21,8 +21,8 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// Numbers of the lines that hold an option: the parser keeps no line numbers, but it turns each such
-// line into exactly one option, in order.
+// Numbers of the lines that hold an option: the parser keeps no line numbers, but it turns each
+// such line into exactly one option, in order.
 std::vector<int> option_lines(const std::string& text) {
   std::vector<int> lines;
   std::istringstream stream(text);
@@ -49,8 +49,12 @@ std::optional<std::string> fit(const std::string& pattern, const std::string& ke
   return key.substr(before.size(), key.size() - before.size() - after.size());
 }
 
-std::string first_part(const std::string& key) { return key.substr(0, key.find('.')); }
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+std::string first_part(const std::string& key) {
+  return key.substr(0, key.find('.'));
+}
+std::string last_part(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
 
 // The hint for an unknown key: a known key of its section, else a known section or top-level key.
 std::string hint(const std::string& key, const std::vector<Leaf>& schema) {
@@ -106,12 +110,14 @@ OptionsFile parse_options_text(const std::string& text, const std::filesystem::p
       entry = {candidate.pattern, *star, option.value.empty() ? "" : option.value.front(), line};
       break;
     }
-    if (!leaf) refuse(name, line, "unknown key '" + option.string_key + "'" +
-                                      hint(option.string_key, schema));
+    if (!leaf)
+      refuse(name, line,
+             "unknown key '" + option.string_key + "'" + hint(option.string_key, schema));
     const auto [before, fresh] = seen.emplace(option.string_key, line);
     if (!fresh && !leaf->many) {
-      refuse(name, line, "'" + option.string_key + "' is given twice, first in line " +
-                             std::to_string(before->second));
+      refuse(name, line,
+             "'" + option.string_key + "' is given twice, first in line " +
+                 std::to_string(before->second));
     }
     file.entries.push_back(std::move(entry));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options files: the form of case and subject files. Lines `key = value`, sections `[name]`, comments
-// from `#` to the end of the line; syntax as Boost.Program_options reads it. What may be in a file is
-// one table, the schema: each leaf once or many times. Nothing is guessed: a key that the schema does
-// not know is refused with its line and the nearest known name.
+// Options files: the form of case and subject files. Lines `key = value`, sections `[name]`,
+// comments from `#` to the end of the line; syntax as Boost.Program_options reads it. What may be
+// in a file is one table, the schema: each leaf once or many times. Nothing is guessed: a key that
+// the schema does not know is refused with its line and the nearest known name.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace nanhunt::ablate {
 
-// A key that a file may hold. One star stands for a dotted name: "toggle.*.values" is the key `values`
-// of a section [toggle.NAME], "set.*" any key of the section [set].
+// A key that a file may hold. One star stands for a dotted name: "toggle.*.values" is the key
+// `values` of a section [toggle.NAME], "set.*" any key of the section [set].
 struct Leaf {
   std::string pattern;
   bool many = false;  // may be given more than once

@@ -36,7 +36,8 @@ std::string inherited_settings() {
   std::string text;
   for (char** variable = environ; *variable; ++variable) {
     const std::string entry = *variable;
-    if (entry.starts_with("NANHUNT_") && !entry.starts_with("NANHUNT_CAPTURE=")) text += entry + "\n";
+    if (entry.starts_with("NANHUNT_") && !entry.starts_with("NANHUNT_CAPTURE="))
+      text += entry + "\n";
   }
   return text;
 }
@@ -122,7 +123,8 @@ Run Runner::start(const RunRequest& request, const std::string& key) {
   child.environment["NANHUNT_CAPTURE"] = (run.folder / "plan.json").string();
   ++started_;
   run.outcome = children_.run(child);
-  // Only a run that ended by itself is final: what was killed or timed out may end otherwise next time.
+  // Only a run that ended by itself is final: what was killed or timed out may end otherwise next
+  // time.
   if (run.outcome.end == ChildEnd::kExited) {
     ledger_.add({key, request.purpose, describe(subject_, request.settings), run.outcome});
   }

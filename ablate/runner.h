@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the subject as child processes, in a work folder: each under runs/KEY with its capture plan,
-// its output and its trace. A run that ended by itself is not repeated; what a run sealed before it was
-// stopped stays.
+// Runs of the subject as child processes, in a work folder: each under runs/KEY with its capture
+// plan, its output and its trace. A run that ended by itself is not repeated; what a run sealed
+// before it was stopped stays.
 #pragma once
 
 #include <atomic>

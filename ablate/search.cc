@@ -57,8 +57,8 @@ void confirm(const Configuration& all, Trials& trials, SearchResult& result) {
   const Configuration rest = without(all, cause);
   trials.run({cause, rest});
   if (trials.of(cause).result != TrialResult::kFail) {
-    result.why_not = unmet("the reference with only these switched on", trials.of(cause),
-                           " does not fail");
+    result.why_not =
+        unmet("the reference with only these switched on", trials.of(cause), " does not fail");
   } else if (trials.of(rest).result != TrialResult::kPass) {
     result.why_not = unmet("the failing side without them", trials.of(rest), " still fails");
   } else {
@@ -88,6 +88,8 @@ SearchResult search_cause(const std::vector<std::string>& toggles, const TryAll&
   return result;
 }
 
-int most_trials(size_t toggles) { return 2 * static_cast<int>(toggles) + 2; }
+int most_trials(size_t toggles) {
+  return 2 * static_cast<int>(toggles) + 2;
+}
 
 }  // namespace nanhunt::ablate

@@ -11,8 +11,7 @@ namespace nanhunt::ablate {
 namespace {
 
 std::string replaced(std::string text, const std::string& placeholder, const std::string& value) {
-  for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos;
-       at += value.size()) {
+  for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos; at += value.size()) {
     text.replace(at, placeholder.size(), value);
   }
   return text;
@@ -57,8 +56,8 @@ void set_value(const Subject& subject, Settings& settings, const std::string& na
     throw trace::Error(trace::ErrorKind::kUsage,
                        "unknown toggle '" + name + "'" + did_you_mean(name, subject.names()));
   }
-  if (toggle && std::find(toggle->values.begin(), toggle->values.end(), value) ==
-                    toggle->values.end()) {
+  if (toggle &&
+      std::find(toggle->values.begin(), toggle->values.end(), value) == toggle->values.end()) {
     std::string known;
     for (const std::string& each : toggle->values) known += " " + each;
     throw trace::Error(trace::ErrorKind::kUsage,
@@ -68,9 +67,8 @@ void set_value(const Subject& subject, Settings& settings, const std::string& na
 }
 
 bool needs_met(const Toggle& toggle, const std::string& value, const Settings& settings) {
-  return std::all_of(toggle.needs.begin(), toggle.needs.end(), [&](const Need& need) {
-    return need.value != value || met(need, settings);
-  });
+  return std::all_of(toggle.needs.begin(), toggle.needs.end(),
+                     [&](const Need& need) { return need.value != value || met(need, settings); });
 }
 
 Settings effective_settings(const Subject& subject, const Settings& settings) {

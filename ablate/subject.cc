@@ -22,7 +22,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string trimmed(const std::string& text) { return joined(split_words(text)); }
+std::string trimmed(const std::string& text) {
+  return joined(split_words(text));
+}
 
 std::vector<std::string> split_at(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -111,14 +113,16 @@ void set_toggle_leaf(const OptionsFile& file, const OptionsEntry& entry, Toggle&
 void check_toggle(const Subject& subject, const Toggle& toggle) {
   const auto known = [&](const std::string& name) {
     if (!subject.find_toggle(name)) {
-      refuse_toggle(subject, toggle, "names the unknown toggle '" + name + "'" +
-                                         did_you_mean(name, subject.names()));
+      refuse_toggle(
+          subject, toggle,
+          "names the unknown toggle '" + name + "'" + did_you_mean(name, subject.names()));
     }
   };
   if (toggle.values.size() < 2) refuse_toggle(subject, toggle, "has fewer than two values");
   if (!holds(toggle.values, toggle.reference)) {
-    refuse_toggle(subject, toggle, "reference '" + toggle.reference + "' is none of its values (" +
-                                       joined(toggle.values) + ")");
+    refuse_toggle(subject, toggle,
+                  "reference '" + toggle.reference + "' is none of its values (" +
+                      joined(toggle.values) + ")");
   }
   if (toggle.argument.empty() && toggle.environment.empty()) {
     refuse_toggle(subject, toggle, "has no arg");

@@ -25,7 +25,7 @@ struct Toggle {
   std::string argument;     // word of the command line with {value}; "" when `environment` is used
   std::string environment;  // name of an environment variable
   std::string environment_value;  // with {value}
-  std::string effective;    // reader expression (effective.h); "" = cannot be read from a trace
+  std::string effective;  // reader expression (effective.h); "" = cannot be read from a trace
   // What the expression yields for each value; a value without an entry is yielded as itself, or as
   // yes and no for on and off.
   std::map<std::string, std::vector<std::string>> effective_values;
@@ -44,7 +44,7 @@ struct Subject {
   std::filesystem::path path;
   std::vector<std::string> command;  // words with {build} {steps} {trace} {toggles}
   double timeout_s = 60;
-  std::vector<Toggle> toggles;       // in the order of the file
+  std::vector<Toggle> toggles;  // in the order of the file
   std::vector<Parameter> parameters;
 
   const Toggle* find_toggle(const std::string& name) const;

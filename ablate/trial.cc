@@ -9,7 +9,9 @@
 namespace nanhunt::ablate {
 namespace {
 
-TrialVerdict unresolved(const std::string& reason) { return {TrialResult::kUnresolved, reason}; }
+TrialVerdict unresolved(const std::string& reason) {
+  return {TrialResult::kUnresolved, reason};
+}
 
 // Whether switching `other` off takes `toggle` with it.
 bool coupled(const Toggle& other, const Toggle& toggle) {
@@ -24,8 +26,8 @@ bool coupled(const Toggle& other, const Toggle& toggle) {
   return false;
 }
 
-// Configurations whose values cannot take effect need no run to say so. In an off-trial a toggle may
-// go with the one that is switched off (TP 1 takes sequence parallelism with it).
+// Configurations whose values cannot take effect need no run to say so. In an off-trial a toggle
+// may go with the one that is switched off (TP 1 takes sequence parallelism with it).
 std::string without_effect(const Case& the_case, const Configuration& configuration,
                            const Settings& settings) {
   const Settings effective = effective_settings(the_case.subject, settings);
@@ -57,7 +59,8 @@ bool carries_out(const trace::TraceReader& trial, const trace::What& what) {
 }
 
 std::string other_failure(const compare::Verdict& verdict) {
-  if (verdict.origins.empty()) return std::string(compare::name_of(verdict.kind)) + " " + verdict.reason;
+  if (verdict.origins.empty())
+    return std::string(compare::name_of(verdict.kind)) + " " + verdict.reason;
   return "another failure: " + trace::describe(verdict.origins.front().finding.what);
 }
 
@@ -70,8 +73,8 @@ TrialVerdict judge_trial(const TrialContext& context, const Run& run) {
   if (compare::same_failure(verdict, context.failure)) return {TrialResult::kFail, ""};
   if (verdict.kind != compare::VerdictKind::kClean) return unresolved(other_failure(verdict));
   if (!run.ended_well()) return unresolved(run.complaint());
-  const std::string doubt = why_no_acquittal(context.failure, context.failing_ranks,
-                                             trace::TraceReader(run.trace));
+  const std::string doubt =
+      why_no_acquittal(context.failure, context.failing_ranks, trace::TraceReader(run.trace));
   return doubt.empty() ? TrialVerdict{TrialResult::kPass, ""} : unresolved(doubt);
 }
 
@@ -112,13 +115,14 @@ TrialVerdict run_trial(const TrialContext& context, const Configuration& configu
   const Settings settings = settings_of(the_case, configuration);
   const std::string idle = without_effect(the_case, configuration, settings);
   if (!idle.empty()) return unresolved(idle);
-  const Run run = context.bench.runner().run(
-      context.bench.request(purpose, settings, context.scope));
+  const Run run =
+      context.bench.runner().run(context.bench.request(purpose, settings, context.scope));
   if (run.outcome.end == ChildEnd::kTimedOut || run.outcome.end == ChildEnd::kNotStarted) {
     return unresolved(run.complaint());
   }
   try {
-    const auto differences = check_effective(the_case.subject, settings, trace::TraceReader(run.trace));
+    const auto differences =
+        check_effective(the_case.subject, settings, trace::TraceReader(run.trace));
     if (!differences.empty()) return unresolved("no effect: " + describe(differences.front()));
     return judge_trial(context, run);
   } catch (const trace::Error& error) {

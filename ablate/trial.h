@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trial of the ablation: the subject with some toggles at their failing value, judged as the same
-// failure, clean, or unresolved with a reason.
+// One trial of the ablation: the subject with some toggles at their failing value, judged as the
+// same failure, clean, or unresolved with a reason.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct TrialContext {
   const compare::Verdict& failure;  // of the failing side against the reference
   Run reference;                    // at `scope`
   Scope scope;
-  int32_t failing_ranks = 0;        // world size of the failing side
+  int32_t failing_ranks = 0;  // world size of the failing side
 };
 
 // Toggles of the configuration at their failing value, the others at the reference value.
@@ -29,8 +29,8 @@ TrialVerdict run_trial(const TrialContext& context, const Configuration& configu
                        const std::string& purpose);
 
 // Whether a clean trial may acquit the toggles it switched off: not when the failure accuses single
-// ranks that the trial does not have, while it does carry out the operation that went wrong. "" when
-// it may, else why not.
+// ranks that the trial does not have, while it does carry out the operation that went wrong. ""
+// when it may, else why not.
 std::string why_no_acquittal(const compare::Verdict& failure, int32_t failing_ranks,
                              const trace::TraceReader& trial);
 

@@ -13,9 +13,12 @@ namespace {
 
 std::string word_of(ablate::TrialResult result) {
   switch (result) {
-    case ablate::TrialResult::kPass: return "pass";
-    case ablate::TrialResult::kFail: return "fail";
-    case ablate::TrialResult::kUnresolved: return "unresolved";
+    case ablate::TrialResult::kPass:
+      return "pass";
+    case ablate::TrialResult::kFail:
+      return "fail";
+    case ablate::TrialResult::kUnresolved:
+      return "unresolved";
   }
   return "";
 }
@@ -26,12 +29,10 @@ void print_table(const ablate::Hunt& hunt) {
                 std::string(compare::name_of(hunt.verdict.kind)).c_str());
     return;
   }
-  std::printf("failure: %s\n",
-              trace::describe(hunt.verdict.origins.front().finding.what).c_str());
+  std::printf("failure: %s\n", trace::describe(hunt.verdict.origins.front().finding.what).c_str());
   for (const ablate::TrialRow& trial : hunt.trials) {
     std::printf("  %-40s %-10s %5.1f s  %s\n", trial.name.c_str(),
-                word_of(trial.verdict.result).c_str(), trial.seconds,
-                trial.verdict.reason.c_str());
+                word_of(trial.verdict.result).c_str(), trial.seconds, trial.verdict.reason.c_str());
   }
   if (hunt.verdict.cause) std::printf("cause: %s\n", hunt.verdict.cause->statement.c_str());
 }
@@ -57,8 +58,8 @@ int ablate_command(const std::vector<std::string>& arguments) {
   ablate::ChildRunner children;
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
-  for (const std::string& line : ablate::price(setup.the_case, setup.bench,
-                                               runner.typical_seconds(), setup.jobs)) {
+  for (const std::string& line :
+       ablate::price(setup.the_case, setup.bench, runner.typical_seconds(), setup.jobs)) {
     runner.say({line});
   }
   ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);

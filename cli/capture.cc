@@ -23,8 +23,8 @@ void print_plan(const CaseSetup& setup, const ablate::Runner& runner,
   std::printf("command: %s\n", words.c_str());
   std::printf("settings: %s\n", ablate::describe(setup.the_case.subject, settings).c_str());
   std::printf("work folder: %s\n", runner.work().c_str());
-  for (const std::string& text : ablate::price(setup.the_case, setup.bench,
-                                               runner.typical_seconds(), setup.jobs)) {
+  for (const std::string& text :
+       ablate::price(setup.the_case, setup.bench, runner.typical_seconds(), setup.jobs)) {
     std::printf("%s\n", text.c_str());
   }
 }
@@ -57,8 +57,7 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (parsed.wants_help) return 0;
   const CaseSetup setup = set_up_case(parsed);
   const bool reference = parsed.flag("reference");
-  const ablate::Settings& settings =
-      reference ? setup.the_case.reference : setup.the_case.failing;
+  const ablate::Settings& settings = reference ? setup.the_case.reference : setup.the_case.failing;
   ProgressPrinter progress;
   ablate::ChildRunner children;
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
@@ -72,8 +71,8 @@ int capture_command(const std::vector<std::string>& arguments) {
   request.settings = settings;
   request.steps = setup.the_case.steps;
   request.timeout_s = setup.the_case.timeout_s;
-  request.plan.level = setup.the_case.level == ablate::CaseLevel::kFull ? trace::Level::kFull
-                                                                        : trace::Level::kStats;
+  request.plan.level =
+      setup.the_case.level == ablate::CaseLevel::kFull ? trace::Level::kFull : trace::Level::kStats;
   const ablate::Run run = runner.run(request);
   const bool refused = run.outcome.end == ablate::ChildEnd::kNotStarted ||
                        (run.outcome.end == ablate::ChildEnd::kExited && run.outcome.status == 2);
@@ -82,8 +81,8 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (!run.ended_well()) {
     throw trace::Error(trace::ErrorKind::kUnreadable, "the subject: " + run.complaint());
   }
-  for (const auto& difference : ablate::check_effective(setup.the_case.subject, settings,
-                                                        trace::TraceReader(run.trace))) {
+  for (const auto& difference :
+       ablate::check_effective(setup.the_case.subject, settings, trace::TraceReader(run.trace))) {
     std::printf("no effect: %s\n", ablate::describe(difference).c_str());
   }
   return 0;

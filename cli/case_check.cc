@@ -36,9 +36,9 @@ std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
   }
   std::map<std::string, std::string> environment;
   if (with_fault) environment = plant(case_file, options.seed, options.work);
-  variant->runner = std::make_unique<ablate::Runner>(
-      children, variant->the_case.subject, options.build, options.work / folder, environment,
-      ablate::ProgressSink());
+  variant->runner =
+      std::make_unique<ablate::Runner>(children, variant->the_case.subject, options.build,
+                                       options.work / folder, environment, ablate::ProgressSink());
   ablate::BenchOptions bench;
   bench.repeats = static_cast<int32_t>(variant->thresholds["calibration_repeats"]);
   variant->bench = std::make_unique<ablate::Bench>(variant->the_case, variant->thresholds,
@@ -114,8 +114,9 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
   }));
   rows.push_back(timed(name + " twin", "no fault", [&](CheckRow& row) {
     const auto twin = make_variant(case_file, options, "twin", false, children);
-    score_hunt(row, clean_expectation(),
-               ablate::hunt(*twin->bench, {.jobs = options.jobs, .ablate = true, .case_name = name}));
+    score_hunt(
+        row, clean_expectation(),
+        ablate::hunt(*twin->bench, {.jobs = options.jobs, .ablate = true, .case_name = name}));
   }));
   return rows;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores one bundled case: the hunt with its drawn fault, its clean twin, and the failing run repeated
-// with process ranks. The fault reaches the subject by a side file that the children alone are told of.
+// Scores one bundled case: the hunt with its drawn fault, its clean twin, and the failing run
+// repeated with process ranks. The fault reaches the subject by a side file that the children alone
+// are told of.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace nanhunt::cli {
 
 struct CheckOptions {
   uint64_t seed = 1;
-  int jobs = 1;                 // children at a time within one hunt
+  int jobs = 1;  // children at a time within one hunt
   std::filesystem::path build;
-  std::filesystem::path work;   // folder of this case; its name tells nothing of the fault
+  std::filesystem::path work;  // folder of this case; its name tells nothing of the fault
   oracle::Thresholds thresholds;
 };
 

@@ -14,26 +14,28 @@ namespace po = boost::program_options;
 
 po::options_description case_options() {
   po::options_description options("options");
-  options.add_options()
-      ("set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
-       "set a toggle of the failing side, or a parameter")
-      ("set-reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
-       "set a toggle of the reference side")
-      ("level", po::value<std::string>(), "stats, full or auto")
-      ("steps", po::value<int64_t>(), "training steps")
-      ("timeout", po::value<double>(), "seconds until a child is ended")
-      ("out", po::value<std::string>(), "work folder (default: nanhunt-out/CASE-HASH)")
-      ("build", po::value<std::string>(), "build folder that {build} stands for")
-      ("seed", po::value<uint64_t>()->default_value(1), "of the draw of a bundled case")
-      ("healthy", po::bool_switch(), "run a bundled case without what it plants")
-      ("jobs", po::value<int>(), "children at a time (default: cores)")
-      ("thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")
-      ("json", po::bool_switch(), "result as JSON")
-      ("bisect", po::bool_switch(), "exit status for `git bisect run`");
+  options.add_options()(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+      "set a toggle of the failing side, or a parameter")(
+      "set-reference", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+      "set a toggle of the reference side")("level", po::value<std::string>(),
+                                            "stats, full or auto")(
+      "steps", po::value<int64_t>(), "training steps")("timeout", po::value<double>(),
+                                                       "seconds until a child is ended")(
+      "out", po::value<std::string>(), "work folder (default: nanhunt-out/CASE-HASH)")(
+      "build", po::value<std::string>(), "build folder that {build} stands for")(
+      "seed", po::value<uint64_t>()->default_value(1), "of the draw of a bundled case")(
+      "healthy", po::bool_switch(), "run a bundled case without what it plants")(
+      "jobs", po::value<int>(), "children at a time (default: cores)")(
+      "thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")(
+      "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
+                                                   "exit status for `git bisect run`");
   return options;
 }
 
-int default_jobs() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int default_jobs() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 oracle::Thresholds read_thresholds(const Parsed& parsed) {
   return parsed.has("thresholds") ? oracle::Thresholds::read(parsed.text("thresholds"))
@@ -74,8 +76,8 @@ CaseSetup set_up_case(const Parsed& parsed) {
   setup.bench.repeats = static_cast<int32_t>(setup.thresholds["calibration_repeats"]);
   setup.build = parsed.has("build") ? std::filesystem::absolute(parsed.text("build"))
                                     : ablate::own_build_folder();
-  setup.work = parsed.has("out") ? std::filesystem::path(parsed.text("out"))
-                                 : default_work_folder(the_case);
+  setup.work =
+      parsed.has("out") ? std::filesystem::path(parsed.text("out")) : default_work_folder(the_case);
   setup.jobs = parsed.has("jobs") ? parsed.values["jobs"].as<int>() : default_jobs();
   if (!parsed.flag("healthy")) {
     setup.environment = plant(the_case.path, parsed.values["seed"].as<uint64_t>(), setup.work);

@@ -98,8 +98,8 @@ int check_cases(const Parsed& parsed) {
                             ? fs::path(parsed.text("out"))
                             : fs::path("nanhunt-out") / ("check-" + std::to_string(seed));
   const oracle::Thresholds thresholds = oracle::Thresholds::installed();
-  const fs::path build = parsed.has("build") ? fs::absolute(parsed.text("build"))
-                                             : ablate::own_build_folder();
+  const fs::path build =
+      parsed.has("build") ? fs::absolute(parsed.text("build")) : ablate::own_build_folder();
   const int jobs = parsed.has("jobs") ? parsed.values["jobs"].as<int>() : default_jobs();
   if (jobs < 1) throw trace::Error(trace::ErrorKind::kUsage, "jobs is not positive");
   const auto started = std::chrono::steady_clock::now();
@@ -110,8 +110,8 @@ int check_cases(const Parsed& parsed) {
     const CheckOptions options{seed, 1, build, work / std::to_string(i + 1), thresholds};
     const std::vector<CheckRow> rows = check_case(files[i], options, children);
     tally.add(rows);
-    const bool all_passed = std::all_of(rows.begin(), rows.end(),
-                                        [](const CheckRow& row) { return row.passed(); });
+    const bool all_passed =
+        std::all_of(rows.begin(), rows.end(), [](const CheckRow& row) { return row.passed(); });
     std::error_code ignored;
     if (all_passed && !parsed.flag("keep")) fs::remove_all(options.work, ignored);
   });

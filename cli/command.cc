@@ -11,8 +11,9 @@ namespace nanhunt::cli {
 namespace {
 
 void print_help() {
-  std::printf("nanhunt: which tensor of a failing training step went bad first, and which switch "
-              "did it\n\n");
+  std::printf(
+      "nanhunt: which tensor of a failing training step went bad first, and which switch "
+      "did it\n\n");
   for (const Command& command : commands()) {
     std::printf("  nanhunt %-8s %-18s %s\n", command.name.c_str(), command.arguments.c_str(),
                 command.summary.c_str());
@@ -69,8 +70,7 @@ const std::vector<Command>& commands() {
 
 int dispatch(const std::vector<std::string>& arguments) {
   const int status = guarded(arguments);
-  const bool bisect =
-      std::find(arguments.begin(), arguments.end(), "--bisect") != arguments.end();
+  const bool bisect = std::find(arguments.begin(), arguments.end(), "--bisect") != arguments.end();
   return bisect && status != 0 && status != 1 ? kCannotTell : status;
 }
 

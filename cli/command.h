@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of `nanhunt`, in one table. Result on stdout, progress on stderr; exit statuses:
-// 0 clean, 1 finding, 2 usage, 3 unreadable or incomplete input without a finding, 4 internal error,
-// 125 cannot tell.
+// 0 clean, 1 finding, 2 usage, 3 unreadable or incomplete input without a finding, 4 internal
+// error, 125 cannot tell.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ int show_command(const std::vector<std::string>& arguments);
 int cases_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 
-// Chooses and runs the command; turns errors into messages and statuses. With --bisect everything but
-// 0 and 1 becomes 125, for `git bisect run`.
+// Chooses and runs the command; turns errors into messages and statuses. With --bisect everything
+// but 0 and 1 becomes 125, for `git bisect run`.
 int dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace nanhunt::cli

@@ -46,8 +46,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   judge.progress = [&](const std::string& line) { progress.print({line}); };
   const trace::TraceReader candidate(parsed.text("TRACE"));
   const trace::TraceReader reference(parsed.text("REFERENCE"));
-  const compare::Verdict verdict =
-      compare::compare_traces(candidate, reference, thresholds, judge);
+  const compare::Verdict verdict = compare::compare_traces(candidate, reference, thresholds, judge);
   if (parsed.flag("json")) {
     std::printf("%s\n", compare::to_json(verdict).dump(2).c_str());
   } else {

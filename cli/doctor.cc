@@ -114,8 +114,8 @@ int doctor_command(const std::vector<std::string>& arguments) {
   say("trace format",
       std::to_string(trace::kFormatMajor) + "." + std::to_string(trace::kFormatMinor));
   say("HDF5", NANHUNT_HDF5_VERSION);
-  say("Boost", std::to_string(BOOST_VERSION / 100000) + "." +
-                   std::to_string(BOOST_VERSION / 100 % 1000));
+  say("Boost",
+      std::to_string(BOOST_VERSION / 100000) + "." + std::to_string(BOOST_VERSION / 100 % 1000));
   say("system", std::string(system.sysname) + " " + system.release + " " + system.machine);
   say("cores", std::to_string(std::thread::hardware_concurrency()));
   say("fingerprints", std::string(trace::fingerprint_version()));
@@ -125,7 +125,7 @@ int doctor_command(const std::vector<std::string>& arguments) {
     report.warn("thresholds", error.what());
   }
   report_subject(report, parsed.has("build") ? fs::absolute(parsed.text("build"))
-                                     : ablate::own_build_folder());
+                                             : ablate::own_build_folder());
   report_space(report, "work folder", fs::current_path(), uintmax_t{1} << 30);
   report_space(report, "shared memory", "/dev/shm", uintmax_t{64} << 20);
   report_limit(report, "open files", RLIMIT_NOFILE, 256);

@@ -28,7 +28,8 @@ int32_t coordinate(const trace::RunFacts& facts, trace::MeshAxis axis) {
 }
 
 // Ranks that share all coordinates with `of` but those of these axes.
-Ranks group_of(const trace::RunFacts& of, const std::vector<std::string>& axes, const Facts& facts) {
+Ranks group_of(const trace::RunFacts& of, const std::vector<std::string>& axes,
+               const Facts& facts) {
   Ranks group;
   for (const trace::RunFacts& other : facts) {
     bool same = true;
@@ -55,7 +56,8 @@ bool whole_groups(const Ranks& ranks, const std::vector<std::string>& axes, cons
 std::string ranks_text(const oracle::Finding& finding) {
   std::string text;
   for (const int32_t rank : finding.ranks) text += (text.empty() ? "" : " ") + std::to_string(rank);
-  return "ranks " + text + (finding.which_known() ? "" : " which = unknown, group " + finding.group);
+  return "ranks " + text +
+         (finding.which_known() ? "" : " which = unknown, group " + finding.group);
 }
 
 std::string cause_text(const compare::Verdict& verdict) {
@@ -97,8 +99,8 @@ FieldScore score_field(const std::string& field, const std::string& expected,
   result.same = result.got == expected;
   if (field == "ranks") {
     result.got = ranks_text(finding);
-    result.same = ranks_match(
-        expected, finding, finding.side == oracle::Side::kReference ? reference : candidate);
+    result.same = ranks_match(expected, finding,
+                              finding.side == oracle::Side::kReference ? reference : candidate);
   }
   if (field == "signature") {
     result.got = leading.signature.empty() ? "none" : leading.signature;
@@ -125,7 +127,9 @@ Expectation read_expectation(const std::filesystem::path& case_file,
   return expectation;
 }
 
-Expectation clean_expectation() { return {{{"verdict", "clean"}}}; }
+Expectation clean_expectation() {
+  return {{{"verdict", "clean"}}};
+}
 
 bool ranks_match(const std::string& expected, const oracle::Finding& finding, const Facts& facts) {
   const std::vector<std::string> words = ablate::split_words(expected);
@@ -134,7 +138,8 @@ bool ranks_match(const std::string& expected, const oracle::Finding& finding, co
   Ranks wanted;
   if (words[0] == "group") {
     const std::vector<std::string> axes(words.begin() + 1, words.end());
-    return !finding.which_known() && finding.group == joined(axes) && whole_groups(got, axes, facts);
+    return !finding.which_known() && finding.group == joined(axes) &&
+           whole_groups(got, axes, facts);
   }
   const auto axis = trace::mesh_axis_from_name(words[0]);
   for (const trace::RunFacts& rank : facts) {
@@ -190,7 +195,8 @@ std::vector<FieldScore> score(const Expectation& expectation, const compare::Ver
 }
 
 bool all_same(const std::vector<FieldScore>& scores) {
-  return std::all_of(scores.begin(), scores.end(), [](const FieldScore& each) { return each.same; });
+  return std::all_of(scores.begin(), scores.end(),
+                     [](const FieldScore& each) { return each.same; });
 }
 
 }  // namespace nanhunt::cli

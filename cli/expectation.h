@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verdict of a bundled case must say: section [expect], held against a verdict field by field.
-// Read by the check of the bundled cases alone; docs/cases.md explains the language.
+// What the verdict of a bundled case must say: section [expect], held against a verdict field by
+// field. Read by the check of the bundled cases alone; docs/cases.md explains the language.
 #pragma once
 
 #include <filesystem>
@@ -28,14 +28,16 @@ struct FieldScore {
   bool same = false;
 };
 
-// `candidate` and `reference`: run facts of both traces, by which `tp 1` and `group tp` become ranks.
+// `candidate` and `reference`: run facts of both traces, by which `tp 1` and `group tp` become
+// ranks.
 std::vector<FieldScore> score(const Expectation& expectation, const compare::Verdict& verdict,
                               const std::vector<trace::RunFacts>& candidate,
                               const std::vector<trace::RunFacts>& reference);
 bool all_same(const std::vector<FieldScore>& scores);
 
 // Whether the ranks of a finding are those that the words say:
-//   all | rank N ... | AXIS N (those with that mesh coordinate) | group AXIS ... (no decider, whole groups)
+//   all | rank N ... | AXIS N (those with that mesh coordinate) | group AXIS ... (no decider, whole
+//   groups)
 bool ranks_match(const std::string& expected, const oracle::Finding& finding,
                  const std::vector<trace::RunFacts>& facts);
 // "constant_ratio 2": name, and the first number of the detail within 2 %.

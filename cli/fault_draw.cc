@@ -61,10 +61,14 @@ std::string fill_one(const std::string& inside, const std::map<std::string, int6
     const int64_t other = whole_number(words[2], "{" + inside + "}");
     const std::string& op = words[1];
     if ((op == "/" || op == "%") && other == 0) refuse("{" + inside + "}: division by 0");
-    if (op == "/") value /= other;
-    else if (op == "%") value %= other;
-    else if (op == "+") value += other;
-    else refuse("{" + inside + "}: no operation '" + op + "'");
+    if (op == "/")
+      value /= other;
+    else if (op == "%")
+      value %= other;
+    else if (op == "+")
+      value += other;
+    else
+      refuse("{" + inside + "}: no operation '" + op + "'");
   } else if (words.size() != 1) {
     refuse("{" + inside + "}: write {KEY} or {KEY / N}");
   }
@@ -92,8 +96,7 @@ uint64_t fnv1a(const std::string& text) {
 }
 
 DrawnFault read_fault(const std::filesystem::path& case_file, uint64_t seed) {
-  const ablate::OptionsFile file =
-      ablate::read_options_file(case_file, ablate::case_schema());
+  const ablate::OptionsFile file = ablate::read_options_file(case_file, ablate::case_schema());
   DrawnFault fault;
   for (const ablate::OptionsEntry& entry : file.entries) {
     if (entry.pattern != "fault.*") continue;

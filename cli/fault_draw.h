@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planted fault of a bundled case: section [fault], with layer, rank, microbatch, step and element
-// drawn from a seed. Read by the check of the bundled cases alone.
+// The planted fault of a bundled case: section [fault], with layer, rank, microbatch, step and
+// element drawn from a seed. Read by the check of the bundled cases alone.
 #pragma once
 
 #include <cstdint>

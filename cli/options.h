@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of the commands. Order: command line, then NANHUNT_* environment, then defaults; a later
-// source replaces, never merges. Unknown options are refused with the nearest name; prefixes are not
-// guessed.
+// source replaces, never merges. Unknown options are refused with the nearest name; prefixes are
+// not guessed.
 #pragma once
 
 #include <boost/program_options/options_description.hpp>
@@ -23,9 +23,7 @@ struct Parsed {
 
   bool has(const std::string& name) const { return values.count(name) > 0; }
   bool flag(const std::string& name) const { return has(name) && values[name].as<bool>(); }
-  const std::string& text(const std::string& name) const {
-    return values[name].as<std::string>();
-  }
+  const std::string& text(const std::string& name) const { return values[name].as<std::string>(); }
 };
 
 Parsed parse_options(const std::string& command, const std::vector<std::string>& arguments,

@@ -18,8 +18,8 @@ int run_command(const std::vector<std::string>& arguments) {
   ablate::ChildRunner children;
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
-  for (const std::string& line : ablate::price(setup.the_case, setup.bench,
-                                               runner.typical_seconds(), setup.jobs)) {
+  for (const std::string& line :
+       ablate::price(setup.the_case, setup.bench, runner.typical_seconds(), setup.jobs)) {
     runner.say({line});
   }
   ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);

@@ -23,8 +23,8 @@ po::options_description options_of_show() {
       "rank", po::value<int32_t>(), "only this rank")("phase", po::value<std::string>(),
                                                       "only this phase")(
       "values", po::bool_switch(), "first values of records captured in full")(
-      "count", po::value<int64_t>()->default_value(8), "how many values")(
-      "json", po::bool_switch(), "one JSON object a line");
+      "count", po::value<int64_t>()->default_value(8), "how many values")("json", po::bool_switch(),
+                                                                          "one JSON object a line");
   return options;
 }
 
@@ -49,14 +49,15 @@ std::string placement_text(const trace::Record& record) {
 
 bool wanted(const Parsed& parsed, const std::string& pattern, const trace::Record& record) {
   if (parsed.has("rank") && record.where.rank != parsed.values["rank"].as<int32_t>()) return false;
-  if (parsed.has("phase") && trace::name_of(record.what.phase) != parsed.text("phase")) return false;
+  if (parsed.has("phase") && trace::name_of(record.what.phase) != parsed.text("phase"))
+    return false;
   return trace::match_site(pattern, record.what.site, nullptr);
 }
 
 void print_header() {
   std::printf("%4s %4s %6s %3s %-15s %-48s %-12s %-9s %-14s %7s %7s %11s %11s  %s\n", "step",
-              "rank", "seq", "mb", "phase", "site", "role", "dtype", "shape", "nan", "inf", "absmax",
-              "rms", "placement");
+              "rank", "seq", "mb", "phase", "site", "role", "dtype", "shape", "nan", "inf",
+              "absmax", "rms", "placement");
 }
 
 void print_row(const trace::Record& record) {
@@ -140,8 +141,7 @@ struct Printer {
 }  // namespace
 
 int show_command(const std::vector<std::string>& arguments) {
-  const Parsed parsed =
-      parse_options("show", arguments, options_of_show(), {"TRACE", "PATTERN?"});
+  const Parsed parsed = parse_options("show", arguments, options_of_show(), {"TRACE", "PATTERN?"});
   if (parsed.wants_help) return 0;
   const trace::TraceReader reader(parsed.text("TRACE"));
   const std::string pattern = parsed.has("PATTERN") ? parsed.text("PATTERN") : "**";
@@ -158,7 +158,8 @@ int show_command(const std::vector<std::string>& arguments) {
     }
     for (const trace::RankProgress& rank : step.progress) {
       const std::string cut = trace::describe_progress(rank);
-      if (!cut.empty()) std::fprintf(stderr, "nanhunt: step %ld: %s\n", static_cast<long>(number), cut.c_str());
+      if (!cut.empty())
+        std::fprintf(stderr, "nanhunt: step %ld: %s\n", static_cast<long>(number), cut.c_str());
     }
   }
   if (shown == 0) {

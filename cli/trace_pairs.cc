@@ -32,9 +32,8 @@ std::string digest_difference(const trace::TraceReader& a, const trace::TraceRea
     for (const auto& [key, digests] : left) {
       const auto other = right.find(key);
       const auto& [what, rank, microbatch] = key;
-      const std::string place =
-          trace::describe(what) + " rank " + std::to_string(rank) + " microbatch " +
-          std::to_string(microbatch);
+      const std::string place = trace::describe(what) + " rank " + std::to_string(rank) +
+                                " microbatch " + std::to_string(microbatch);
       if (other == right.end()) return place + " is missing";
       if (other->second != digests) return place + " has another value digest";
     }

@@ -29,17 +29,20 @@ bool ends(pid_t pid) {
 class Child : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) /
-              ("child_" +
-               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ =
+        fs::path(::testing::TempDir()) /
+        ("child_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   ChildOutcome run(const std::string& script, double timeout_s = 60) {
-    return runner_.run({{"sh", "-c", script}, {{"GREETING", "hello"}}, folder_ / "out",
-                        folder_ / "err", timeout_s});
+    return runner_.run({{"sh", "-c", script},
+                        {{"GREETING", "hello"}},
+                        folder_ / "out",
+                        folder_ / "err",
+                        timeout_s});
   }
   std::string text_of(const std::string& name) {
     std::ifstream stream(folder_ / name);
@@ -92,9 +95,11 @@ TEST_F(Child, RunsBesideOthers) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i) {
     threads.emplace_back([&, i] {
-      outcomes[static_cast<size_t>(i)] =
-          runner_.run({{"sh", "-c", "exit " + std::to_string(i)}, {},
-                       folder_ / ("out" + std::to_string(i)), folder_ / "err", 60});
+      outcomes[static_cast<size_t>(i)] = runner_.run({{"sh", "-c", "exit " + std::to_string(i)},
+                                                      {},
+                                                      folder_ / ("out" + std::to_string(i)),
+                                                      folder_ / "err",
+                                                      60});
     });
   }
   for (std::thread& thread : threads) thread.join();

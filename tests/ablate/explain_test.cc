@@ -28,9 +28,10 @@ SearchResult found(std::vector<std::string> toggles, bool confirmed) {
 const oracle::Decider kRecomputed = oracle::Decider::kRecomputation;
 
 TEST(CauseStatement, NamesConfirmedToggles) {
-  EXPECT_EQ(cause_statement(found({"layout.sp", "parallel.tp"}, true), failure({0, 1}, kRecomputed), 2),
-            "layout.sp and parallel.tp explain it: with any one of them switched off the failure is "
-            "gone; switched on alone, the reference fails the same way");
+  EXPECT_EQ(
+      cause_statement(found({"layout.sp", "parallel.tp"}, true), failure({0, 1}, kRecomputed), 2),
+      "layout.sp and parallel.tp explain it: with any one of them switched off the failure is "
+      "gone; switched on alone, the reference fails the same way");
 }
 
 TEST(CauseStatement, SaysWhatIsNotConfirmed) {

@@ -8,8 +8,8 @@
 namespace nanhunt::ablate {
 namespace {
 
-const std::vector<Leaf> kSchema = {{"level"}, {"steps"}, {"set.*"}, {"toggle.*.values"},
-                                   {"toggle.*.needs", true}};
+const std::vector<Leaf> kSchema = {
+    {"level"}, {"steps"}, {"set.*"}, {"toggle.*.values"}, {"toggle.*.needs", true}};
 
 std::string message_of(const std::string& text) {
   try {
@@ -24,7 +24,8 @@ std::string message_of(const std::string& text) {
 TEST(OptionsFile, ReadsSectionsStarsAndLines) {
   const OptionsFile file = parse_options_text(
       "# a comment\nlevel = stats  # another\n\n[set]\nparallel.tp = 2\n"
-      "[toggle.layout.sp]\nvalues = off on\n", "x.case", kSchema);
+      "[toggle.layout.sp]\nvalues = off on\n",
+      "x.case", kSchema);
   ASSERT_EQ(file.entries.size(), 3u);
   EXPECT_EQ(file.entries[0].pattern, "level");
   EXPECT_EQ(file.entries[0].value, "stats");
@@ -43,8 +44,7 @@ TEST(OptionsFile, RefusesAnUnknownKeyWithLineAndNearestName) {
             "x.case:2: unknown key 'levl'; did you mean 'level'?");
   EXPECT_EQ(message_of("[toggle.layout.sp]\nvaluess = off on\n"),
             "x.case:2: unknown key 'toggle.layout.sp.valuess'; did you mean 'values'?");
-  EXPECT_EQ(message_of("[sett]\na = 1\n"),
-            "x.case:2: unknown key 'sett.a'; did you mean 'set'?");
+  EXPECT_EQ(message_of("[sett]\na = 1\n"), "x.case:2: unknown key 'sett.a'; did you mean 'set'?");
 }
 
 TEST(OptionsFile, DoesNotGuessPrefixes) {
@@ -59,7 +59,8 @@ TEST(OptionsFile, RefusesASecondValueUnlessMany) {
 }
 
 TEST(OptionsFile, RefusesALineThatIsNoOption) {
-  EXPECT_TRUE(message_of("level = stats\n\nthis is no option\nsteps = 1\n").starts_with("x.case:3: "))
+  EXPECT_TRUE(
+      message_of("level = stats\n\nthis is no option\nsteps = 1\n").starts_with("x.case:3: "))
       << message_of("level = stats\n\nthis is no option\nsteps = 1\n");
   EXPECT_TRUE(message_of("level = stats\nno option at the end").starts_with("x.case:2: "));
 }

@@ -29,7 +29,9 @@ struct Truth {
   }
 };
 
-TrialVerdict verdict(bool fails) { return {fails ? TrialResult::kFail : TrialResult::kPass, ""}; }
+TrialVerdict verdict(bool fails) {
+  return {fails ? TrialResult::kFail : TrialResult::kPass, ""};
+}
 
 TEST(Search, FindsASingleCause) {
   Truth truth{[](const Configuration& on) { return verdict(on.contains("c")); }};
@@ -43,7 +45,8 @@ TEST(Search, FindsASingleCause) {
 }
 
 TEST(Search, FindsAPairNeededTogether) {
-  Truth truth{[](const Configuration& on) { return verdict(on.contains("b") && on.contains("d")); }};
+  Truth truth{
+      [](const Configuration& on) { return verdict(on.contains("b") && on.contains("d")); }};
   const SearchResult result = search_cause(kToggles, truth.try_all());
   EXPECT_EQ(result.necessary, (Names{"b", "d"}));
   EXPECT_TRUE(result.sufficient.empty());
@@ -53,7 +56,8 @@ TEST(Search, FindsAPairNeededTogether) {
 }
 
 TEST(Search, NamesNoneOfTwoSeparateCauses) {
-  Truth truth{[](const Configuration& on) { return verdict(on.contains("a") || on.contains("e")); }};
+  Truth truth{
+      [](const Configuration& on) { return verdict(on.contains("a") || on.contains("e")); }};
   const SearchResult result = search_cause(kToggles, truth.try_all());
   EXPECT_TRUE(result.necessary.empty());
   EXPECT_EQ(result.sufficient, (Names{"a", "e"}));
@@ -72,7 +76,8 @@ TEST(Search, DoesNotConfirmASetThatIsNotEnough) {
 
 TEST(Search, KeepsUnresolvedTrialsApart) {
   Truth truth{[](const Configuration& on) {
-    if (!on.contains("a") && on.size() > 1) return TrialVerdict{TrialResult::kUnresolved, "time-out"};
+    if (!on.contains("a") && on.size() > 1)
+      return TrialVerdict{TrialResult::kUnresolved, "time-out"};
     return verdict(on.contains("c"));
   }};
   const SearchResult result = search_cause(kToggles, truth.try_all());

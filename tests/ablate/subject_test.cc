@@ -24,9 +24,8 @@ std::string with_toggle(const std::string& lines) {
 
 TEST(Subject, SplitsTheCommandLikeAShell) {
   const Subject subject = test_subject();
-  EXPECT_EQ(subject.command,
-            (std::vector<std::string>{"{build}/job", "--steps={steps}", "two words", "{toggles}",
-                                      "{trace}"}));
+  EXPECT_EQ(subject.command, (std::vector<std::string>{"{build}/job", "--steps={steps}",
+                                                       "two words", "{toggles}", "{trace}"}));
   EXPECT_EQ(subject.timeout_s, 5);
 }
 

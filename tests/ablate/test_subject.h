@@ -34,6 +34,8 @@ arg = --seed={value}
 arg = --extra={value}
 )";
 
-inline Subject test_subject() { return parse_subject(kSubjectText, "job.subject"); }
+inline Subject test_subject() {
+  return parse_subject(kSubjectText, "job.subject");
+}
 
 }  // namespace nanhunt::ablate

@@ -84,8 +84,11 @@ compare::Verdict diverged() {
 }
 
 TEST(Score, HoldsFieldAgainstField) {
-  const Expectation expectation{{{"verdict", "divergence"}, {"site", "fc1"}, {"ranks", "rank 1"},
-                                 {"cause", "a"}, {"blame", "candidate"}}};
+  const Expectation expectation{{{"verdict", "divergence"},
+                                 {"site", "fc1"},
+                                 {"ranks", "rank 1"},
+                                 {"cause", "a"},
+                                 {"blame", "candidate"}}};
   EXPECT_TRUE(all_same(score(expectation, diverged(), four_ranks(), four_ranks())));
   compare::Verdict wrong = diverged();
   wrong.origins[0].finding.what.site = "fc2";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// [fault] and [expect] are read by the check of the bundled cases and by what plants a fault alone: no
-// other command's code reaches their readers, by whatever chain of includes; nothing else names the side
-// file.
+// [fault] and [expect] are read by the check of the bundled cases and by what plants a fault alone:
+// no other command's code reaches their readers, by whatever chain of includes; nothing else names
+// the side file.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot = NANHUNT_SOURCE_DIR;
-const std::set<std::string> kReaders = {"cli/fault_draw.h", "cli/expectation.h", "cli/case_check.h"};
+const std::set<std::string> kReaders = {"cli/fault_draw.h", "cli/expectation.h",
+                                        "cli/case_check.h"};
 const std::set<std::string> kAllowed = {"cli/fault_draw.cc", "cli/expectation.cc",
                                         "cli/case_check.cc", "cli/cases.cc",
                                         // Hands commands an environment for their children.
@@ -71,7 +72,8 @@ std::vector<std::string> sources_of(const std::vector<std::string>& folders) {
 }
 
 TEST(Separation, OnlyTheCheckReadsFaultsAndExpectations) {
-  const std::vector<std::string> files = sources_of({"trace", "oracle", "compare", "ablate", "cli"});
+  const std::vector<std::string> files =
+      sources_of({"trace", "oracle", "compare", "ablate", "cli"});
   EXPECT_GT(files.size(), 30u);
   for (const std::string& file : files) {
     if (kAllowed.contains(file)) continue;
@@ -85,7 +87,8 @@ TEST(Separation, TheTestSeesAReaderWhereThereIsOne) {
 }
 
 TEST(Separation, TheSideFileIsNamedWhereFaultsArePlantedAlone) {
-  for (const std::string& file : sources_of({"trace", "oracle", "compare", "ablate", "cli", "hooks"})) {
+  for (const std::string& file :
+       sources_of({"trace", "oracle", "compare", "ablate", "cli", "hooks"})) {
     if (file == "cli/plant.cc") continue;
     EXPECT_EQ(text_of(kRoot / file).find("NANHUNT_FAULT"), std::string::npos) << file;
   }
