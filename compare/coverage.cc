@@ -65,7 +65,7 @@ void CoverageCount::count_comparisons(const SideStep& candidate, const SideStep&
   }
   for (const auto& pair : comparisons.pairs) {
     const auto& what = candidate.logicals[static_cast<size_t>(pair.candidate)].what;
-    if (pair.standing != Standing::kUnjudged || !by_envelope(what.phase)) continue;
+    if (pair.standing != Standing::kUnjudged || pair.why_not == kByRulesOnly) continue;
     ++unjudged_[kind_of(what) + ": " + pair.why_not];
     differing_unjudged_ += pair.deviation.comparable && pair.rule == kReferenceEnvelope;
   }

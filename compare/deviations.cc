@@ -77,7 +77,7 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
   pair.reference = b;
   pair.rule = "reference_envelope";
   if (!by_envelope(mine.what.phase) || updated_parameter(judge, mine.what)) {
-    pair.why_not = "judged by rules only";
+    pair.why_not = kByRulesOnly;
     return pair;
   }
   pair.deviation = oracle::deviation(*candidate.step, mine, candidate.source->reader,

@@ -52,5 +52,7 @@ Standing stand(double norm, const std::optional<oracle::Bounds>& bounds);
 std::optional<oracle::Bounds> norm_bounds(const Judge& judge, const trace::What& what);
 std::string_view name_of(oracle::Metric metric);
 bool by_envelope(trace::Phase phase);
+// Why a comparison is left unjudged on purpose.
+inline constexpr std::string_view kByRulesOnly = "judged by rules only";
 
 }  // namespace nanhunt::compare
