@@ -163,7 +163,8 @@ void GradBuffer::finish() {
   if (context_.config.dp == 1) return;
   const at::NoGradGuard no_grad;
   for (Bucket& bucket : buckets_) {
-    if (!thread_) launch(bucket);
+    // With overlap too, where a parameter of the bucket got no gradient.
+    if (!bucket.collective) launch(bucket);
     complete(bucket);
   }
 }

@@ -79,6 +79,10 @@ Model build_model(RankContext& context) {
   }
   model.final_norm = {"decoder.final_layernorm",
                       add_norm(context, parameters, "decoder.final_layernorm")};
+  if (config.pooler) {
+    parameters.add(context,
+                   {"pooler.weight", {{"out", "in"}, {config.hidden, config.hidden}, -1}});
+  }
   model.output = {"output_layer", -1, -1, config.hidden, config.vocabulary, model.embedding.words};
   return model;
 }
