@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/child.h"
 
+// clang-format off
+#include <utility>  // Asio 1.18 uses std::exchange without it
+// clang-format on
+
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +20,6 @@
 #include <future>
 #include <set>
 #include <thread>
-#include <utility>  // Asio 1.18 uses std::exchange without it
 
 namespace nanhunt::ablate {
 namespace {
