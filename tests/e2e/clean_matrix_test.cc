@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Healthy runs have no finding, whatever the layout: tensor, sequence and data parallelism, both types,
+// several seeds, models and lengths. The short set takes each value once, all is every combination.
+#include <gtest/gtest.h>
+
+#include <cctype>
+
+#include "tests/e2e/verdict_json.h"
+
+namespace nanhunt::e2e {
+namespace {
+
+struct Combination {
+  std::string tp, sp, dp, dtype, seed = "1";
+  std::vector<std::string> more = {};  // NAME=VALUE
+
+  std::string name() const {
+    std::string text = "tp" + tp + "_sp_" + sp + "_dp" + dp + "_" + dtype + "_seed" + seed;
+    for (const std::string& each : more) text += "_" + each;
+    for (char& letter : text) {
+      if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+    }
+    return text;
+  }
+};
+
+std::vector<std::string> words_of(const Combination& one) {
+  std::vector<std::string> settings = {"parallel.tp=" + one.tp, "layout.sp=" + one.sp,
+                                       "parallel.dp=" + one.dp, "precision.dtype=" + one.dtype,
+                                       "seed=" + one.seed};
+  settings.insert(settings.end(), one.more.begin(), one.more.end());
+  // The reference trains in the same type: what is asked is whether the layout changes anything.
+  std::vector<std::string> words = {"--set-reference", "precision.dtype=" + one.dtype};
+  for (const std::string& setting : settings) {
+    words.push_back("--set");
+    words.push_back(setting);
+  }
+  return words;
+}
+
+const std::vector<std::string> kLearned = {"model.positions=learned", "model.qkv_bias=on"};
+const std::vector<std::string> kRagged = {"batch.ragged=on"};
+const std::vector<std::string> kUnused = {"model.pooler=on"};
+const std::vector<std::string> kAllAtOnce = {"model.positions=learned", "model.qkv_bias=on",
+                                             "batch.ragged=on", "model.pooler=on"};
+
+#ifdef NANHUNT_E2E_ALL
+std::vector<Combination> all() {
+  std::vector<Combination> list;
+  for (const std::string seed : {"1", "2", "3"}) {
+    for (const std::string dtype : {"fp32", "bf16"}) {
+      for (const std::string dp : {"1", "2"}) {
+        for (const std::string tp : {"1", "2", "4"}) {
+          for (const std::string sp : {"off", "on"}) {
+            if (tp == "1" && sp == "on") continue;
+            list.push_back({tp, sp, dp, dtype, seed});
+          }
+        }
+      }
+      for (const auto& more : {kLearned, kRagged, kUnused, kAllAtOnce}) {
+        list.push_back({"2", "on", "2", dtype, seed, more});
+        list.push_back({"4", "off", "1", dtype, seed, more});
+      }
+    }
+  }
+  return list;
+}
+#else
+std::vector<Combination> short_set() {
+  return {{"1", "off", "2", "fp32", "1", kUnused}, {"2", "on", "2", "bf16", "1", kAllAtOnce},
+          {"4", "on", "1", "fp32", "1", kLearned}, {"2", "off", "1", "bf16", "1", kRagged},
+          {"4", "off", "2", "bf16"},               {"2", "on", "2", "fp32"}};
+}
+#endif
+
+class CleanMatrix : public testing::TestWithParam<Combination> {};
+
+TEST_P(CleanMatrix, HasNoFinding) {
+  const Hunted hunted = hunt(cases_folder() / "clean.case", words_of(GetParam()));
+  EXPECT_EQ(hunted.kind, "clean") << hunted.describe();
+  EXPECT_EQ(hunted.status, 0);
+  // Clean means no more than what was looked at.
+  EXPECT_GT(hunted.records_compared, 500);
+  EXPECT_EQ(hunted.sites_fired, hunted.sites_expected);
+  EXPECT_TRUE(hunted.controls_passed);
+}
+
+const auto kName = [](const auto& one) { return one.param.name(); };
+#ifdef NANHUNT_E2E_ALL
+INSTANTIATE_TEST_SUITE_P(All, CleanMatrix, testing::ValuesIn(all()), kName);
+#else
+INSTANTIATE_TEST_SUITE_P(Short, CleanMatrix, testing::ValuesIn(short_set()), kName);
+#endif
+
+// The must-fail twin: the same command with a fault planted from outside finds it.
+TEST(CleanMatrixTwin, FindsWhatIsPlanted) {
+  const TemporaryFolder folder;
+  write(folder / "side.json", R"({"name": "norm_grad_not_summed", "step": 1})");
+  const Hunted hunted = hunt(cases_folder() / "clean.case", words_of({"2", "on", "1", "bf16"}),
+                             {{"NANHUNT_FAULT_FILE", (folder / "side.json").string()}});
+  EXPECT_EQ(hunted.status, 1);
+  EXPECT_EQ(hunted.place(), "decoder.final_layernorm.weight unscaled grad") << hunted.describe();
+}
+
+}  // namespace
+}  // namespace nanhunt::e2e
