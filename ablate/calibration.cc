@@ -54,6 +54,9 @@ Calibrator::Shared Calibrator::build(RunRequest request, const std::string& key,
   if (!run.ended_well()) {
     throw trace::Error(trace::ErrorKind::kUnreadable, "calibration: " + run.complaint());
   }
+  if (const std::string failure = run.capture_failure(); !failure.empty()) {
+    throw trace::Error(trace::ErrorKind::kInternal, "calibration: " + failure);
+  }
   const trace::TraceReader base(repeat_folder(run.trace, 0));
   std::vector<trace::TraceReader> perturbed;
   for (int32_t repeat = 1; repeat < repeats; ++repeat) {

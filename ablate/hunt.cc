@@ -19,16 +19,20 @@ struct Pair {
 // A run without a readable trace ends the hunt; one that merely ended badly is judged as far as it
 // got.
 void check_run(const Runner& runner, const std::string& side, const Run& run) {
-  if (run.ended_well()) return;
+  const std::string failure = run.capture_failure();
+  if (run.ended_well() && failure.empty()) return;
+  const std::string what = failure.empty() ? run.complaint() : failure;
   try {
     const trace::TraceReader readable(run.trace);
   } catch (const trace::Error&) {
     const bool refused = run.outcome.end == ChildEnd::kNotStarted ||
                          (run.outcome.end == ChildEnd::kExited && run.outcome.status == 2);
-    throw trace::Error(refused ? trace::ErrorKind::kUsage : trace::ErrorKind::kUnreadable,
-                       side + " left no trace: " + run.complaint());
+    throw trace::Error(!failure.empty() ? trace::ErrorKind::kInternal
+                       : refused        ? trace::ErrorKind::kUsage
+                                        : trace::ErrorKind::kUnreadable,
+                       side + " left no trace: " + what);
   }
-  runner.say({side + ": " + run.complaint() + "; what it sealed is judged"});
+  runner.say({side + ": " + what + "; what it sealed is judged"});
 }
 
 Pair run_pair(Bench& bench, const Scope& scope, int jobs) {

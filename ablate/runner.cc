@@ -49,6 +49,15 @@ std::string Run::complaint() const {
   return describe(outcome) + (last.empty() ? "" : ": " + last);
 }
 
+std::string Run::capture_failure() const {
+  std::ifstream stream(folder / "stderr.txt");
+  const std::string prefix = "nanhunt: ";
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with(prefix + "capture stopped")) return line.substr(prefix.size());
+  }
+  return "";
+}
+
 Runner::Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
                std::filesystem::path work, std::map<std::string, std::string> environment,
                ProgressSink progress)

@@ -37,6 +37,8 @@ struct Run {
   bool ended_well() const { return outcome.end == ChildEnd::kExited && outcome.status == 0; }
   // "exit status 2: heads 4 is not divisible by tp 3"
   std::string complaint() const;
+  // What the recorder told when it could not go on (disk full); "" when it could.
+  std::string capture_failure() const;
 };
 
 // A line for the user; `done` of `total` when a known number of trials is under way.

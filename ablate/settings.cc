@@ -113,6 +113,9 @@ CommandLine command_line(const Subject& subject, const Settings& settings,
       continue;
     }
     std::string filled = replaced(word, "{build}", placeholders.build.string());
+    for (const Toggle& toggle : subject.toggles) {
+      filled = replaced(filled, "{" + toggle.name + "}", settings.at(toggle.name));
+    }
     filled = replaced(filled, "{steps}", std::to_string(placeholders.steps));
     line.words.push_back(replaced(filled, "{trace}", placeholders.trace.string()));
   }

@@ -124,7 +124,9 @@ void check_toggle(const Subject& subject, const Toggle& toggle) {
                   "reference '" + toggle.reference + "' is none of its values (" +
                       joined(toggle.values) + ")");
   }
-  if (toggle.argument.empty() && toggle.environment.empty()) {
+  const std::string in_command = "{" + toggle.name + "}";
+  const bool named = joined(subject.command).find(in_command) != std::string::npos;
+  if (toggle.argument.empty() && toggle.environment.empty() && !named) {
     refuse_toggle(subject, toggle, "has no arg");
   }
   for (const std::string& name : toggle.moves) known(name);
