@@ -9,7 +9,7 @@ namespace nanhunt::oracle {
 namespace {
 
 // Elements of each side that are in memory at a time.
-constexpr int64_t kChunkElements = int64_t{1} << 22;
+constexpr int64_t kChunkElements = int64_t{1} << 18;
 
 double ratio(double difference, double reference) {
   if (difference == 0) return 0;

@@ -182,44 +182,6 @@ class Assembly {
   const Mesh& mesh_;
 };
 
-// Calls put(logical flat index, local flat index) for each run of a region along its last logical
-// dimension: put(logical_start, local_start, local_stride, length).
-template <typename Put>
-void walk_region(const Record& record, const Region& region, const Put& put) {
-  const Placement& placement = *record.placement;
-  if (placement.flat || region.extent.empty()) {
-    const int64_t length = region.extent.empty() ? 1 : region.extent[0];
-    put(region.logical_start.empty() ? 0 : region.logical_start[0],
-        region.local_start.empty() ? 0 : region.local_start[0], int64_t{1}, length);
-    return;
-  }
-  const size_t rank = region.extent.size();
-  std::vector<int64_t> logical_stride(rank, 1), local_stride(rank, 1), stride_of_logical(rank, 1);
-  for (size_t d = rank; d-- > 1;) {
-    logical_stride[d - 1] = logical_stride[d] * placement.logical_shape[d];
-    local_stride[d - 1] = local_stride[d] * record.local_shape[d];
-  }
-  int64_t local_base = 0;
-  for (size_t d = 0; d < rank; ++d) {
-    stride_of_logical[static_cast<size_t>(placement.to_logical[d])] = local_stride[d];
-    local_base += region.local_start[d] * local_stride[d];
-  }
-  std::vector<int64_t> position(rank, 0);
-  const size_t last = rank - 1;
-  if (volume(region.extent) == 0) return;
-  while (true) {
-    int64_t logical = 0, local = local_base;
-    for (size_t d = 0; d < rank; ++d) {
-      logical += (region.logical_start[d] + position[d]) * logical_stride[d];
-      local += position[d] * stride_of_logical[d];
-    }
-    put(logical, local, stride_of_logical[last], region.extent[last]);
-    size_t d = last;
-    while (d > 0 && ++position[d - 1] == region.extent[d - 1]) position[--d] = 0;
-    if (d == 0) return;
-  }
-}
-
 }  // namespace
 
 std::vector<Logical> assemble(const trace::Step& step, const std::vector<trace::RunFacts>& facts) {
@@ -235,34 +197,6 @@ bool has_values(const trace::Step& step, const Logical& logical) {
   return logical.complete && std::ranges::all_of(logical.pieces, [&](const Piece& piece) {
            return step.records[static_cast<size_t>(piece.record)].has_values;
          });
-}
-
-std::vector<double> logical_values(const trace::Step& step, const trace::TraceReader& reader,
-                                   const Logical& logical, int64_t first_row, int64_t rows) {
-  const int64_t row_length = logical.shape.empty() ? 1 : logical.shape.back();
-  const int64_t begin = first_row * row_length, end = begin + rows * row_length;
-  std::vector<double> values(static_cast<size_t>(end - begin), 0.0);
-  std::map<int, std::vector<double>> local;  // few records are alive: pieces come record by record
-  for (const Piece& piece : logical.pieces) {
-    const Record& record = step.records[static_cast<size_t>(piece.record)];
-    auto found = local.find(piece.record);
-    if (found == local.end()) {
-      local.clear();
-      found = local.emplace(piece.record, reader.read_doubles(record)).first;
-    }
-    walk_region(record, record.placement->regions[static_cast<size_t>(piece.region)],
-                [&](int64_t at, int64_t from, int64_t stride, int64_t length) {
-                  const int64_t skip = std::max<int64_t>(0, begin - at);
-                  for (int64_t i = skip; i < length && at + i < end; ++i) {
-                    values[static_cast<size_t>(at + i - begin)] +=
-                        found->second[static_cast<size_t>(from + i * stride)];
-                  }
-                });
-  }
-  if (logical.divisor != 1) {
-    for (double& value : values) value /= logical.divisor;
-  }
-  return values;
 }
 
 }  // namespace nanhunt::oracle

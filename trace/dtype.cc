@@ -49,9 +49,14 @@ T load(const void* data, size_t index) {
   return value;
 }
 
-template <class Code, class Decode>
-void widen(const void* data, size_t count, float* out, Decode decode) {
-  for (size_t i = 0; i < count; ++i) out[i] = decode(load<Code>(data, i));
+template <class Code, class Wide, class Decode>
+void widen(const void* data, size_t count, Wide* out, Decode decode) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<Wide>(decode(load<Code>(data, i)));
+}
+
+template <class T>
+void widen_numbers(const void* data, size_t count, double* out) {
+  widen<T>(data, count, out, [](T value) { return value; });
 }
 
 }  // namespace
@@ -98,6 +103,25 @@ void widen_to_float(const void* data, DType dtype, size_t count, float* out) {
     case DType::kFloat8E5M2: return widen<uint8_t>(data, count, out, float_from_e5m2);
     default: NANHUNT_CHECK(false && "widen_to_float takes floating types up to fp32");
   }
+}
+
+void widen_to_double(const void* data, DType dtype, size_t count, double* out) {
+  switch (dtype) {
+    case DType::kFloat64: return widen_numbers<double>(data, count, out);
+    case DType::kFloat32: return widen_numbers<float>(data, count, out);
+    case DType::kFloat16: return widen<uint16_t>(data, count, out, float_from_fp16);
+    case DType::kBFloat16: return widen<uint16_t>(data, count, out, float_from_bf16);
+    case DType::kFloat8E4M3: return widen<uint8_t>(data, count, out, float_from_e4m3);
+    case DType::kFloat8E5M2: return widen<uint8_t>(data, count, out, float_from_e5m2);
+    case DType::kInt64: return widen_numbers<int64_t>(data, count, out);
+    case DType::kInt32: return widen_numbers<int32_t>(data, count, out);
+    case DType::kInt16: return widen_numbers<int16_t>(data, count, out);
+    case DType::kInt8: return widen_numbers<int8_t>(data, count, out);
+    case DType::kUInt8: return widen_numbers<uint8_t>(data, count, out);
+    case DType::kBool:
+      return widen<uint8_t>(data, count, out, [](uint8_t value) { return value != 0; });
+  }
+  NANHUNT_CHECK(false && "unknown dtype");
 }
 
 }  // namespace nanhunt::trace

@@ -39,5 +39,7 @@ double min_subnormal(DType dtype);  // smallest positive value
 double element_as_double(const void* data, DType dtype, size_t index);
 // Widens `count` packed elements to FP32 (floating types up to FP32 only; exact, NaN stays NaN).
 void widen_to_float(const void* data, DType dtype, size_t count, float* out);
+// Widens `count` packed elements of any type, as element_as_double does.
+void widen_to_double(const void* data, DType dtype, size_t count, double* out);
 
 }  // namespace nanhunt::trace

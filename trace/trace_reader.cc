@@ -282,10 +282,8 @@ std::vector<double> TraceReader::read_doubles(const Record& record) const {
     const int64_t count = std::min(piece, elements - start);
     raw.resize(static_cast<size_t>(count * size));
     file.read(record, start, count, raw);
-    for (int64_t i = 0; i < count; ++i) {
-      values[static_cast<size_t>(start + i)] =
-          element_as_double(raw.data(), record.storage, static_cast<size_t>(i));
-    }
+    widen_to_double(raw.data(), record.storage, static_cast<size_t>(count),
+                    values.data() + start);
   }
   return values;
 }
