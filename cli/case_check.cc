@@ -108,10 +108,13 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
     row.scores.push_back({"traces", "tell nothing of the fault",
                           told.empty() ? "tell nothing of the fault" : told, told.empty()});
   }));
-  rows.push_back(timed(name + " processes", drawn, [&](CheckRow& row) {
-    if (!hunt) throw trace::Error(trace::ErrorKind::kInternal, "there is no hunt to repeat");
-    score_processes(row, *failing, *hunt, expectation);
-  }));
+  const auto subject = ablate::read_case(case_file).subject;
+  if (subject.find_toggle(kRanksToggle)) {
+    rows.push_back(timed(name + " processes", drawn, [&](CheckRow& row) {
+      if (!hunt) throw trace::Error(trace::ErrorKind::kInternal, "there is no hunt to repeat");
+      score_processes(row, *failing, *hunt, expectation);
+    }));
+  }
   rows.push_back(timed(name + " twin", "no fault", [&](CheckRow& row) {
     const auto twin = make_variant(case_file, options, "twin", false, children);
     score_hunt(

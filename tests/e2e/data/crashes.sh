@@ -1,0 +1,2 @@
+# A subject that crashes before it recorded anything.
+kill -SEGV $$

@@ -1,0 +1,2 @@
+# A subject that never ends.
+exec sleep 1000

@@ -1,0 +1,3 @@
+# A subject that somebody kills.
+echo "working" >&2
+kill -KILL $$
