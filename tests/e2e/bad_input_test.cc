@@ -31,7 +31,9 @@ void expect_refusal(const Ended& ended, int status, const std::string& message) 
   EXPECT_THAT(ended.errors + ended.output, Not(HasSubstr("HDF5-DIAG")));
 }
 
-std::string bundled(const std::string& name) { return (cases_folder() / name).string(); }
+std::string bundled(const std::string& name) {
+  return (cases_folder() / name).string();
+}
 
 // ---- the command line
 
@@ -61,10 +63,11 @@ INSTANTIATE_TEST_SUITE_P(
                 kUsage,
                 "parallel.tp cannot be '3'; it may be: 1 2 4"},
         Refusal{"case", {"run", bundled("claen")}, kUsage, "clean'?"},
-        Refusal{"layout",
-                {"run", bundled("clean.case"), "--set", "model.heads=3", "--set", "model.hidden=48"},
-                kUsage,
-                "heads 3 is not divisible by tp 2"},
+        Refusal{
+            "layout",
+            {"run", bundled("clean.case"), "--set", "model.heads=3", "--set", "model.hidden=48"},
+            kUsage,
+            "heads 3 is not divisible by tp 2"},
         Refusal{"trace", {"scan", "/no/such/folder"}, kUnreadable, "no such folder"}),
     [](const auto& one) { return one.param.name; });
 
@@ -119,7 +122,9 @@ class BrokenTrace : public testing::Test {
   fs::path trace_;
 };
 
-TEST_F(BrokenTrace, WholeOneIsClean) { EXPECT_EQ(scan().status, 0); }
+TEST_F(BrokenTrace, WholeOneIsClean) {
+  EXPECT_EQ(scan().status, 0);
+}
 
 TEST_F(BrokenTrace, MissingRankIsNamed) {
   for (const fs::path& file : segments("1")) fs::remove(file);
@@ -131,7 +136,8 @@ TEST_F(BrokenTrace, MissingRankIsNamed) {
 TEST_F(BrokenTrace, TruncatedSegmentIsNamed) {
   const fs::path file = segments("1").front();
   fs::resize_file(file, 3000);
-  expect_refusal(scan(), kUnreadable, file.filename().string() + " (rank 1, step 0): truncated: 3000");
+  expect_refusal(scan(), kUnreadable,
+                 file.filename().string() + " (rank 1, step 0): truncated: 3000");
 }
 
 TEST_F(BrokenTrace, ForeignFileIsNamed) {
@@ -143,10 +149,11 @@ TEST_F(BrokenTrace, ForeignFileIsNamed) {
 
 TEST_F(BrokenTrace, NewerTraceIsNamed) {
   const std::string file = segments("0").front().string();
-  const Ended changed = run({"/usr/bin/python3", "-c",
-                             "import h5py, sys\n"
-                             "with h5py.File(sys.argv[1], 'r+') as f: f.attrs['version'] = [99, 0]\n",
-                             file});
+  const Ended changed =
+      run({"/usr/bin/python3", "-c",
+           "import h5py, sys\n"
+           "with h5py.File(sys.argv[1], 'r+') as f: f.attrs['version'] = [99, 0]\n",
+           file});
   ASSERT_EQ(changed.status, 0) << changed.errors;
   const Ended ended = scan();
   expect_refusal(ended, kUnreadable, "newer");
@@ -200,9 +207,7 @@ TEST(Subject, ThatIgnoresAToggleIsToldSo) {
 
 class SmallDisk {
  public:
-  SmallDisk() {
-    mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0;
-  }
+  SmallDisk() { mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0; }
   ~SmallDisk() {
     if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
   }
@@ -217,8 +222,8 @@ class SmallDisk {
 TEST(FullDisk, IsSaidAndLeavesNoTornSegment) {
   const SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << "only root may mount a small disk";
-  const Ended ended = nanhunt(
-      {"run", bundled("clean.case"), "--steps", "1", "--out", (disk / "out").string()});
+  const Ended ended =
+      nanhunt({"run", bundled("clean.case"), "--steps", "1", "--out", (disk / "out").string()});
   expect_refusal(ended, kMachine, "No space left on device");
   int segments = 0;
   for (const auto& entry : fs::recursive_directory_iterator(disk / "out")) {

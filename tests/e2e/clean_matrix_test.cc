@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Healthy runs have no finding, whatever the layout: tensor, sequence and data parallelism, both types,
-// several seeds, models and lengths. The short set takes each value once, all is every combination.
+// Healthy runs have no finding, whatever the layout: tensor, sequence and data parallelism, both
+// types, several seeds, models and lengths. The short set takes each value once, all is every
+// combination.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -67,9 +68,12 @@ std::vector<Combination> all() {
 }
 #else
 std::vector<Combination> short_set() {
-  return {{"1", "off", "2", "fp32", "1", kUnused}, {"2", "on", "2", "bf16", "1", kAllAtOnce},
-          {"4", "on", "1", "fp32", "1", kLearned}, {"2", "off", "1", "bf16", "1", kRagged},
-          {"4", "off", "2", "bf16"},               {"2", "on", "2", "fp32"}};
+  return {{"1", "off", "2", "fp32", "1", kUnused},
+          {"2", "on", "2", "bf16", "1", kAllAtOnce},
+          {"4", "on", "1", "fp32", "1", kLearned},
+          {"2", "off", "1", "bf16", "1", kRagged},
+          {"4", "off", "2", "bf16"},
+          {"2", "on", "2", "fp32"}};
 }
 #endif
 
@@ -94,15 +98,16 @@ INSTANTIATE_TEST_SUITE_P(Short, CleanMatrix, testing::ValuesIn(short_set()), kNa
 
 // Few toggles differ, so that little is left to explain.
 const std::vector<std::string> kLayoutAlone = {
-    "fusion.attention=off",  "fusion.adamw=off",       "fusion.grad_accumulation=off",
-    "reduce.order=rank",     "batch.microbatches=1",   "overlap.grad_reduce=off"};
+    "fusion.attention=off", "fusion.adamw=off",     "fusion.grad_accumulation=off",
+    "reduce.order=rank",    "batch.microbatches=1", "overlap.grad_reduce=off"};
 
 // The must-fail twin: the same command with a fault planted from outside finds it.
 TEST(CleanMatrixTwin, FindsWhatIsPlanted) {
   const TemporaryFolder folder;
   write(folder / "side.json", R"({"name": "norm_grad_not_summed", "step": 1})");
-  const Hunted hunted = hunt(cases_folder() / "clean.case", words_of({"2", "on", "1", "bf16", "1", kLayoutAlone}),
-                             {{"NANHUNT_FAULT_FILE", (folder / "side.json").string()}});
+  const Hunted hunted =
+      hunt(cases_folder() / "clean.case", words_of({"2", "on", "1", "bf16", "1", kLayoutAlone}),
+           {{"NANHUNT_FAULT_FILE", (folder / "side.json").string()}});
   EXPECT_EQ(hunted.status, 1);
   EXPECT_EQ(hunted.place(), "decoder.final_layernorm.weight unscaled grad") << hunted.describe();
 }

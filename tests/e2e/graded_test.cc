@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How small a fault is found: at tensor parallelism 2 in BF16, one row of 1024, two rows, one element or
-// one shard is wrong. With values (level full) each is found where it is; what statistics alone find is
-// the table in docs/cases.md, section "How small a fault is found".
+// How small a fault is found: at tensor parallelism 2 in BF16, one row of 1024, two rows, one
+// element or one shard is wrong. With values (level full) each is found where it is; what
+// statistics alone find is the table in docs/cases.md, section "How small a fault is found".
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nanhunt run` on a bundled case, as the README shows it: the text ends with a verdict that names the
-// planted place, and capture finds the same at every level.
+// `nanhunt run` on a bundled case, as the README shows it: the text ends with a verdict that names
+// the planted place, and capture finds the same at every level.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,8 @@ Hunted capture_and_scan(const std::string& name, const fs::path& out,
   const Ended captured = nanhunt(words);
   EXPECT_EQ(captured.status, 0) << captured.errors;
   const size_t start = captured.output.find("trace: ") + 7;
-  const std::string trace = captured.output.substr(start, captured.output.find('\n', start) - start);
+  const std::string trace =
+      captured.output.substr(start, captured.output.find('\n', start) - start);
   return verdict_of(nanhunt({"scan", trace, "--json"}));
 }
 
@@ -82,8 +83,7 @@ TEST_P(RaceAtLevel, IsFound) {
 
 TEST_P(RaceAtLevel, IsNotFoundWhereThereIsNone) {
   const TemporaryFolder work;
-  const Hunted hunted =
-      capture_and_scan("race", work.path(), {"--healthy", "--level", GetParam()});
+  const Hunted hunted = capture_and_scan("race", work.path(), {"--healthy", "--level", GetParam()});
   EXPECT_EQ(hunted.status, 0) << hunted.describe();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of the bundled subject dies at a random moment of its run: what was sealed is read, the report
-// says how far the rank came, the other ranks end by themselves and soon, nothing is left behind.
+// A rank of the bundled subject dies at a random moment of its run: what was sealed is read, the
+// report says how far the rank came, the other ranks end by themselves and soon, nothing is left
+// behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,8 +37,8 @@ bool comes_true(const Predicate& predicate) {
 class LongRun {
  public:
   explicit LongRun(const std::string& fault = "")
-      : launcher_({(build_folder() / "cases/mini/mini").string(), "--steps=1000", "--tp=2", "--dp=2",
-                   "--ranks=processes"},
+      : launcher_({(build_folder() / "cases/mini/mini").string(), "--steps=1000", "--tp=2",
+                   "--dp=2", "--ranks=processes"},
                   environment(fault)) {}
 
   // Until the launcher has told that `step` is done.
@@ -92,7 +93,9 @@ class LongRun {
   Program launcher_;
 };
 
-std::string end_of(int rank) { return "rank " + std::to_string(rank) + " ends at sequence "; }
+std::string end_of(int rank) {
+  return "rank " + std::to_string(rank) + " ends at sequence ";
+}
 
 #ifdef NANHUNT_E2E_ALL
 constexpr int kMoments = 50;
@@ -152,7 +155,8 @@ TEST_P(OtherEnds, AreNamed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, OtherEnds,
-                         testing::Values(std::pair{"SIGTERM", SIGTERM}, std::pair{"SIGSEGV", SIGSEGV},
+                         testing::Values(std::pair{"SIGTERM", SIGTERM},
+                                         std::pair{"SIGSEGV", SIGSEGV},
                                          std::pair{"SIGABRT", SIGABRT}),
                          [](const auto& one) { return one.param.first; });
 

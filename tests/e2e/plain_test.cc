@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bundled mini-Megatron at TP1 against the plain GPT, which shares no code with it: two independent
-// programs agree, and what is wrong in code that all of mini's layouts share is found by their distance.
+// The bundled mini-Megatron at TP1 against the plain GPT, which shares no code with it: two
+// independent programs agree, and what is wrong in code that all of mini's layouts share is found
+// by their distance.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/verdict_json.h"
@@ -56,10 +57,10 @@ TEST_P(SharedCode, IsFoundWhereItIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, SharedCode,
-    testing::Values(
-        Planted{"gelu_tanh", "decoder.layers.0.mlp.activation_func forward output"},
-        Planted{"softmax_scale", "decoder.layers.0.self_attention.core_attention forward output"},
-        Planted{"loss_denominator", "loss loss loss"}),
+    testing::Values(Planted{"gelu_tanh", "decoder.layers.0.mlp.activation_func forward output"},
+                    Planted{"softmax_scale",
+                            "decoder.layers.0.self_attention.core_attention forward output"},
+                    Planted{"loss_denominator", "loss loss loss"}),
     [](const auto& one) { return one.param.name; });
 
 }  // namespace

@@ -68,7 +68,9 @@ Program::~Program() {
   }
 }
 
-std::string Program::output_so_far() const { return read(folder_ / "output"); }
+std::string Program::output_so_far() const {
+  return read(folder_ / "output");
+}
 
 bool Program::running() {
   if (pid_ <= 0) return false;
@@ -94,9 +96,15 @@ Ended nanhunt(const std::vector<std::string>& words, const Environment& added) {
   return run(all, added);
 }
 
-fs::path build_folder() { return NANHUNT_BUILD_DIR; }
-fs::path cases_folder() { return fs::path(NANHUNT_SOURCE_DIR) / "cases"; }
-fs::path data_folder() { return fs::path(NANHUNT_SOURCE_DIR) / "tests/e2e/data"; }
+fs::path build_folder() {
+  return NANHUNT_BUILD_DIR;
+}
+fs::path cases_folder() {
+  return fs::path(NANHUNT_SOURCE_DIR) / "cases";
+}
+fs::path data_folder() {
+  return fs::path(NANHUNT_SOURCE_DIR) / "tests/e2e/data";
+}
 
 void write(const fs::path& file, const std::string& text) {
   fs::create_directories(file.parent_path());

@@ -57,9 +57,9 @@ Ended run(const std::vector<std::string>& words, const Environment& added = {});
 // build/cli/nanhunt with these words
 Ended nanhunt(const std::vector<std::string>& words, const Environment& added = {});
 
-fs::path build_folder();   // NANHUNT_BUILD_DIR
-fs::path cases_folder();   // of the source tree
-fs::path data_folder();    // tests/e2e/data
+fs::path build_folder();  // NANHUNT_BUILD_DIR
+fs::path cases_folder();  // of the source tree
+fs::path data_folder();   // tests/e2e/data
 
 void write(const fs::path& file, const std::string& text);
 std::string read(const fs::path& file);
