@@ -9,7 +9,7 @@ namespace nanhunt::oracle {
 namespace {
 
 // Elements of each side that are in memory at a time.
-constexpr int64_t kChunkElements = int64_t{1} << 18;
+constexpr int64_t kChunkElements = int64_t{1} << 16;
 
 double ratio(double difference, double reference) {
   if (difference == 0) return 0;
@@ -86,10 +86,10 @@ void compare_values(const trace::Step& candidate, const Logical& a,
   const int64_t rows = static_cast<int64_t>(a.count) / row_length;
   const int64_t chunk = std::max<int64_t>(1, kChunkElements / row_length);
   ValueComparison comparison(rows, row_length);
+  LogicalRows mine(candidate, a_values, a), other(reference, b_values, b);
   for (int64_t row = 0; row < rows; row += chunk) {
     const int64_t count = std::min(chunk, rows - row);
-    comparison.add(logical_values(candidate, a_values, a, row, count),
-                   logical_values(reference, b_values, b, row, count), row);
+    comparison.add(mine.read(row, count), other.read(row, count), row);
   }
   comparison.write(deviation);
 }

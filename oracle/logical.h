@@ -5,6 +5,7 @@
 // that the placements call partial.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,22 @@ bool has_values(const trace::Step& step, const Logical& logical);
 // flattened leading dimensions (last dimension = row length).
 std::vector<double> logical_values(const trace::Step& step, const trace::TraceReader& reader,
                                    const Logical& logical, int64_t first_row, int64_t rows);
+
+// The same for one window after the other, in memory that is used again. Refers to its arguments.
+class LogicalRows {
+ public:
+  LogicalRows(const trace::Step& step, const trace::TraceReader& reader, const Logical& logical)
+      : step_(step), reader_(reader), logical_(logical) {}
+
+  // Valid until the next call.
+  const std::vector<double>& read(int64_t first_row, int64_t rows);
+
+ private:
+  const trace::Step& step_;
+  const trace::TraceReader& reader_;
+  const Logical& logical_;
+  std::vector<double> window_, values_;
+  std::vector<std::byte> bytes_;
+};
 
 }  // namespace nanhunt::oracle

@@ -10,16 +10,26 @@
 namespace nanhunt::oracle {
 namespace {
 
-constexpr int64_t kReadElements = int64_t{1} << 18;  // of a record, at a time
+constexpr int64_t kReadElements = int64_t{1} << 16;  // of a record, at a time
 // A gap that is read over: cheaper than one more read.
 constexpr int64_t kGapElements = 1024;
+
+struct Buffers {
+  std::vector<std::byte>& bytes;
+  std::vector<double>& values;
+};
 
 // Adds elements of one record to the window. Runs come with local starts ascending.
 class Reading {
  public:
   Reading(const trace::TraceReader& reader, const trace::Record& record, int64_t begin,
-          std::vector<double>& window)
-      : reader_(reader), record_(record), begin_(begin), window_(window) {}
+          std::vector<double>& window, const Buffers& buffers)
+      : reader_(reader),
+        record_(record),
+        begin_(begin),
+        window_(window),
+        bytes_(buffers.bytes),
+        values_(buffers.values) {}
 
   void add(Run run) {
     while (run.length > 0) {
@@ -62,28 +72,32 @@ class Reading {
   std::vector<double>& window_;
   int64_t first_ = 0, next_ = 0;  // local elements that runs_ covers
   std::vector<Run> runs_;
-  std::vector<std::byte> bytes_;
-  std::vector<double> values_;
+  std::vector<std::byte>& bytes_;
+  std::vector<double>& values_;
 };
 
 }  // namespace
 
-std::vector<double> logical_values(const trace::Step& step, const trace::TraceReader& reader,
-                                   const Logical& logical, int64_t first_row, int64_t rows) {
-  const int64_t row_length = logical.shape.empty() ? 1 : logical.shape.back();
+const std::vector<double>& LogicalRows::read(int64_t first_row, int64_t rows) {
+  const int64_t row_length = logical_.shape.empty() ? 1 : logical_.shape.back();
   const int64_t begin = first_row * row_length, end = begin + rows * row_length;
-  std::vector<double> values(static_cast<size_t>(end - begin), 0.0);
-  for (const Piece& piece : logical.pieces) {
-    const trace::Record& record = step.records[static_cast<size_t>(piece.record)];
+  window_.assign(static_cast<size_t>(end - begin), 0.0);
+  for (const Piece& piece : logical_.pieces) {
+    const trace::Record& record = step_.records[static_cast<size_t>(piece.record)];
     const auto& region = record.placement->regions[static_cast<size_t>(piece.region)];
-    Reading reading(reader, record, begin, values);
+    Reading reading(reader_, record, begin, window_, {bytes_, values_});
     for_each_run(record, region, begin, end, [&](const Run& run) { reading.add(run); });
     reading.flush();
   }
-  if (logical.divisor != 1) {
-    for (double& value : values) value /= logical.divisor;
+  if (logical_.divisor != 1) {
+    for (double& value : window_) value /= logical_.divisor;
   }
-  return values;
+  return window_;
+}
+
+std::vector<double> logical_values(const trace::Step& step, const trace::TraceReader& reader,
+                                   const Logical& logical, int64_t first_row, int64_t rows) {
+  return LogicalRows(step, reader, logical).read(first_row, rows);
 }
 
 }  // namespace nanhunt::oracle
