@@ -49,7 +49,7 @@ at::Tensor with_proj_faults(const RankContext& context, int64_t layer, const at:
 }
 
 at::Tensor with_fc1_faults(const RankContext& context, int64_t layer, const at::Tensor& output) {
-  if (context.is_in_layer(FaultName::kShardScaled, layer) &&
+  if (context.is_in_layer(FaultName::kShardScaled, layer) && context.config.tp > 1 &&
       context.mesh.rank == context.fault.rank) {
     return output * (1.0 + 1.0 / 32);
   }
