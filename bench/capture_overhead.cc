@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What capture costs a training step: the bundled GPT on one rank and one thread, trained with
-// capture off, at `stats` and at `full`, the three interleaved.
+// capture off, at `stats` and at `full`, interleaved; and with a plan that no site matches
+// (`links`: only the flow of storages through ops is followed).
 //
 //   capture_overhead [OPTIONS OF mini]    another shape than kShape
 //
@@ -39,6 +40,7 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kShape{"--layers=2", "--hidden=256",   "--heads=4",
                                       "--ffn=1024", "--sequence=256", "--global-batch=2",
                                       "--steps=5"};
+constexpr std::array kModes{"off", "links", "stats", "full"};
 constexpr int kRounds = 5;
 constexpr double kHashBytesPerSecond = 5e9;  // of the aim for `stats`
 constexpr double kFullAim = 1.5;
@@ -90,19 +92,19 @@ struct Benchmark {
   const fs::path& folder;
   Mesh& mesh;
 
-  Cost measure(std::optional<trace::Level> level) const {
+  Cost measure(const std::string& mode) const {
     std::optional<trace::CapturePlan> plan;
-    if (level) {
+    if (mode != "off") {
       plan.emplace();
-      plan->out = folder / trace::name_of(*level);
-      plan->level = *level;
+      plan->out = folder / mode;
+      plan->level = mode == "full" ? trace::Level::kFull : trace::Level::kStats;
+      if (mode == "links") plan->sites = {"no.such.site"};
     }
     Cost cost;
     cost.seconds = train_once(plan);
-    if (plan) {
-      add_trace(plan->out, cost);
-      fs::remove_all(plan->out);
-    }
+    if (!plan) return cost;
+    if (mode != "links") add_trace(plan->out, cost);
+    fs::remove_all(plan->out);
     return cost;
   }
 
@@ -140,7 +142,7 @@ void print(const std::string& level, const std::vector<Cost>& off, const std::ve
   const Cost& cost = costs.back();
   std::printf("%-6s %7.1f %7.3f %6.3f-%5.3f %9.1f %7.3f", level.c_str(), 1e3 * median(step),
               median(wall), *lowest, *highest, 1e3 * median(busy), median(thread));
-  if (level == "off") {
+  if (level == "off" || level == "links") {
     std::printf("\n");
     return;
   }
@@ -154,16 +156,15 @@ void print(const std::string& level, const std::vector<Cost>& off, const std::ve
 }
 
 void run_rounds(const Benchmark& benchmark) {
-  std::array<std::vector<Cost>, 3> costs;
+  std::array<std::vector<Cost>, kModes.size()> costs;
   for (int round = 0; round < kRounds; ++round) {
-    costs[0].push_back(benchmark.measure(std::nullopt));
-    costs[1].push_back(benchmark.measure(trace::Level::kStats));
-    costs[2].push_back(benchmark.measure(trace::Level::kFull));
+    for (size_t mode = 0; mode < kModes.size(); ++mode) {
+      costs[mode].push_back(benchmark.measure(kModes[mode]));
+    }
   }
   std::printf("%-6s %7s %7s %12s %9s %7s %6s %8s %10s %10s %8s\n", "level", "ms", "factor", "range",
               "thread_ms", "factor", "aim", "records", "MB_hashed", "MB_written", "dropped");
-  const char* names[] = {"off", "stats", "full"};
-  for (size_t i = 0; i < costs.size(); ++i) print(names[i], costs[0], costs[i]);
+  for (size_t mode = 0; mode < kModes.size(); ++mode) print(kModes[mode], costs[0], costs[mode]);
 }
 
 // Removed at the end.

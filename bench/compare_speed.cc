@@ -2,7 +2,8 @@
 // Speed and peak memory of `nanhunt compare` on traces captured in full, beside h5diff on the same
 // files.
 //
-//   compare_speed NANHUNT [MB ...]        program; sizes of one trace, default 256 2048
+//   compare_speed [NANHUNT [MiB ...]]     program, default the built one; sizes of a trace, 256
+//   2048
 //
 // Makes pairs of traces of kRecords FP32 tensors each, whose values differ by a rounding here and
 // there, and compares them: once as rows of 1024 that grow in number (`tensors`), once as more
@@ -231,15 +232,14 @@ void run_all(const std::string& nanhunt, const std::vector<int64_t>& sizes) {
 }  // namespace nanhunt
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "use: compare_speed NANHUNT [MiB ...]\n");
-    return 2;
-  }
+  const auto built =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../cli/nanhunt";
+  const std::string program = argc > 1 ? argv[1] : built.string();
   std::vector<int64_t> sizes;
   for (int i = 2; i < argc; ++i) sizes.push_back(std::strtol(argv[i], nullptr, 10));
   if (sizes.empty()) sizes = {256, 2048};
   try {
-    nanhunt::run_all(argv[1], sizes);
+    nanhunt::run_all(program, sizes);
   } catch (const nanhunt::trace::Error& error) {
     std::fprintf(stderr, "compare_speed: %s\n", error.what());
     return static_cast<int>(error.kind());

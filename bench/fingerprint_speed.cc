@@ -7,8 +7,8 @@
 // Time is that of the thread on its processor, so that other programs disturb less.
 // Rows: type, version, length of a run (a TP slice of that width; "all" = one run), GB/s of plain
 // reading, of the kernel alone (statistics, value digest, sketch), and of fingerprint() whole (raw
-// digest too). Each figure is the best of five passes; passes alternate, so that a change of the
-// machine's clock meets all of them.
+// digest too); then the share of plain reading that the last figure reaches. Each figure is the
+// best of five passes; passes alternate, so that a change of the machine's clock meets all of them.
 #include <time.h>
 
 #include <algorithm>
@@ -91,26 +91,29 @@ void print_row(DType dtype, const Version& version, const std::vector<std::byte>
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     plain = std::min(plain, seconds([&] { keep += read_plainly(bytes); }));
     alone = std::min(alone, seconds([&] {
-      const auto sums = std::make_unique<Accumulator>();
-      run_kernel(kernel, bytes, size_of(dtype), length, *sums);
-      keep += sums->digest[0];
-    }));
+                       const auto sums = std::make_unique<Accumulator>();
+                       run_kernel(kernel, bytes, size_of(dtype), length, *sums);
+                       keep += sums->digest[0];
+                     }));
     if (!timed_whole) continue;
-    with_raw = std::min(with_raw, seconds([&] {
-      keep += fingerprint(view, placement, options).raw_digest;
-    }));
+    with_raw = std::min(with_raw,
+                        seconds([&] { keep += fingerprint(view, placement, options).raw_digest; }));
   }
   const double gigabytes = static_cast<double>(bytes.size()) / 1e9;
   std::printf("%-9s %-9s %6s %7.1f %7.2f ", std::string(name_of(dtype)).c_str(),
               version.name.c_str(), whole_run ? "all" : std::to_string(length).c_str(),
               gigabytes / plain, gigabytes / alone);
-  if (timed_whole) std::printf("%7.2f", gigabytes / with_raw);
-  std::printf("%s\n", keep == 0x6E616E68 ? "." : "");
+  if (timed_whole)
+    std::printf("%7.2f ", gigabytes / with_raw);
+  else
+    std::printf("%7s ", "");
+  std::printf("%6.2f%s\n", plain / (timed_whole ? with_raw : alone), keep == 0x6E616E68 ? "." : "");
 }
 
 int run(size_t mebibytes) {
   std::vector<std::byte> bytes(mebibytes << 20);
-  std::printf("%-9s %-9s %6s %7s %7s %7s\n", "type", "version", "run", "plain", "kernel", "whole");
+  std::printf("%-9s %-9s %6s %7s %7s %7s %6s   GB/s on one thread\n", "type", "version", "run",
+              "plain", "kernel", "whole", "share");
   for (DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat16, DType::kFloat64,
                       DType::kFloat8E4M3, DType::kFloat8E5M2}) {
     // Bytes of small positive and negative numbers in every floating type.
