@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ablate/effective.h"
+#include "oracle/rule.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -64,14 +65,28 @@ std::string other_failure(const compare::Verdict& verdict) {
   return "another failure: " + trace::describe(verdict.origins.front().finding.what);
 }
 
-TrialVerdict judge_trial(const TrialContext& context, const Run& run) {
-  // A rule that needs no reference and that breaks the same way decides without a calibration.
-  if (compare::same_failure(context.bench.scan(run), context.failure)) {
-    return {TrialResult::kFail, ""};
-  }
+// Found by a rule that needs no reference: such a rule decides a trial without a calibration, too.
+bool broke_its_own_rule(const compare::Verdict& failure) {
+  if (failure.origins.empty()) return false;
+  const std::string& rule = failure.origins.front().finding.rule;
+  return std::ranges::any_of(oracle::rules(), [&](const auto& own) { return own.name == rule; });
+}
+
+// The trial against the failure: fail, unresolved, or pass as far as its values go.
+TrialVerdict judge_values(const TrialContext& context, const Run& run) {
+  const compare::Verdict scanned = context.bench.scan(run);
+  if (compare::same_failure(scanned, context.failure)) return {TrialResult::kFail, ""};
+  const bool clean = scanned.kind == compare::VerdictKind::kClean;
+  if (clean && broke_its_own_rule(context.failure)) return {TrialResult::kPass, ""};
   const compare::Verdict verdict = context.bench.judge(run, context.reference, context.scope);
   if (compare::same_failure(verdict, context.failure)) return {TrialResult::kFail, ""};
   if (verdict.kind != compare::VerdictKind::kClean) return unresolved(other_failure(verdict));
+  return {TrialResult::kPass, ""};
+}
+
+TrialVerdict judge_trial(const TrialContext& context, const Run& run) {
+  const TrialVerdict values = judge_values(context, run);
+  if (values.result != TrialResult::kPass) return values;
   if (!run.ended_well()) return unresolved(run.complaint());
   const std::string doubt =
       why_no_acquittal(context.failure, context.failing_ranks, trace::TraceReader(run.trace));
