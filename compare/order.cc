@@ -37,21 +37,20 @@ Lane lane_of(const Step& step, int32_t rank, const std::vector<int64_t>& first,
 
 }  // namespace
 
+Order::Tensor Order::tensor_of(const trace::Record& record) {
+  return {record.what.site, record.what.phase, record.what.role, record.where.microbatch};
+}
+
 Order::Order(const Step& step, const Flow& flow) : step_(step) {
-  rank_sites();
+  rank_tensors();
   build_events(flow);
   sort_events();
 }
 
-void Order::rank_sites() {
+void Order::rank_tensors() {
   for (const auto& record : step_.records) {  // by rank, then sequence
-    site_position_.emplace(record.what.site, static_cast<int>(site_position_.size()));
+    tensor_position_.emplace(tensor_of(record), static_cast<int>(tensor_position_.size()));
   }
-}
-
-int Order::site_position(const std::string& site) const {
-  const auto found = site_position_.find(site);
-  return found == site_position_.end() ? static_cast<int>(site_position_.size()) : found->second;
 }
 
 void Order::build_events(const Flow& flow) {
@@ -110,7 +109,7 @@ void Order::build_events(const Flow& flow) {
 bool Order::tie_less(int a, int b) const {
   const auto key = [&](int index) {
     const auto& record = step_.records[static_cast<size_t>(index)];
-    return std::tuple(site_position(record.what.site), record.what.phase, record.where.rank,
+    return std::tuple(tensor_position_.at(tensor_of(record)), record.where.rank,
                       record.where.sequence);
   };
   return key(a) < key(b);

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "compare/flow.h"
@@ -21,25 +22,28 @@ class Order {
   bool before(int a, int b) const;
   // A linear extension of happens-before, the same however the trace was written.
   int position(int record) const { return position_[static_cast<size_t>(record)]; }
-  // Order of first appearance of the site in the program order of the lowest rank that has it.
-  int site_position(const std::string& site) const;
-  // Records a and b that no order relates are told apart by site, phase, rank, sequence.
+  // Records a and b that no order relates are told apart by the place of their tensor in the
+  // program order of the lowest rank that has it, then rank, then sequence.
   bool tie_less(int a, int b) const;
 
  private:
+  // Site, phase, role, microbatch.
+  using Tensor = std::tuple<std::string, trace::Phase, std::string, int32_t>;
+
   struct Event {
     int record = -1;  // -1: issue or completion of a collective
     int timeline = 0;
     std::vector<int> after;  // events that must come first
   };
 
-  void rank_sites();
+  static Tensor tensor_of(const trace::Record& record);
+  void rank_tensors();
   void build_events(const Flow& flow);
   void sort_events();
   void run_clocks(const std::vector<int>& sorted);
 
   const trace::Step& step_;
-  std::map<std::string, int> site_position_;
+  std::map<Tensor, int> tensor_position_;
   std::vector<Event> events_;
   std::vector<int> event_of_record_;
   int timelines_ = 0;
