@@ -74,7 +74,7 @@ TEST(Envelope, WhatNeverDeviatesMayNotDeviate) {
 TEST(Envelope, FilesRoundTripAndForeignOnesAreRefused) {
   Envelope envelope;
   envelope.key = "k";
-  envelope.pools[{"a.*.b", trace::Phase::kBackward, "grad", 2, Metric::kRow}] = {6, 1e-4, 1e-9,
+  envelope.pools[{"a.1.b", trace::Phase::kBackward, "grad", 2, Metric::kRow}] = {6, 1e-4, 0.1, 20,
                                                                                  0.02};
   const auto path = testing::TempDir() + "envelope-k.json";
   write_envelope(envelope, path);
