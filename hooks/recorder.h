@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder: takes tensors from the training threads, makes their records (statistics and
 // fingerprints on the calling thread, values copied when captured in full), and hands them over a
-// bounded queue to the one writer thread of the process, which writes segments. Knows nothing of torch.
+// bounded queue to the one writer thread of the process, which writes segments. Knows nothing of
+// torch.
 //
-// Promises: never throws into the training process and never ends it; never changes a tensor; a hook
-// that fails switches itself off and the trace says so; when the queue is full the caller waits (rows)
-// or the values are dropped and written down (values). A segment is cut at the end of a step, after
-// 512 rows or 200 ms, at the first non-finite value (that tap waits, at most 1 s, until the segment has
-// its final name), at exceptions and termination signals (the handler waits at most 2 s).
+// Promises: never throws into the training process and never ends it; never changes a tensor; a
+// hook that fails switches itself off and the trace says so; when the queue is full the caller
+// waits (rows) or the values are dropped and written down (values). A segment is cut at the end of
+// a step, after 512 rows or 200 ms, at the first non-finite value (that tap waits, at most 1 s,
+// until the segment has its final name), at exceptions and termination signals (the handler waits
+// at most 2 s).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +46,8 @@ struct Observation {
   int segment_dim = 0;
 };
 
-// One rank of this process. Thread safe: the rank's compute and communication threads may both call.
+// One rank of this process. Thread safe: the rank's compute and communication threads may both
+// call.
 class RankRecorder {
  public:
   // True when this rank is captured and no hook failed; every other call is a no-op otherwise.
@@ -58,8 +61,8 @@ class RankRecorder {
   // Writes a row; returns its sequence number, -1 when filtered out or off.
   int64_t record(const Observation& observation);
 
-  // Collectives: issue before the operands are handed over, complete after the wait. The log index that
-  // issue returns goes into the records of operands and results. -1 when off.
+  // Collectives: issue before the operands are handed over, complete after the wait. The log index
+  // that issue returns goes into the records of operands and results. -1 when off.
   int64_t issue_collective(trace::Collective collective);
   void complete_collective(int64_t log_index, std::vector<int64_t> outputs);
   // Adds the operands' sequence numbers once they are recorded.
@@ -97,8 +100,9 @@ class Recorder {
   // Adds a rank (threads as ranks: several per process). The result lives as long as the Recorder.
   RankRecorder& add_rank(trace::RunFacts facts);
 
-  // Installs handlers for SIGTERM, SIGINT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL and the terminate
-  // handler, which seal and then do what would have happened without them. Once per process.
+  // Installs handlers for SIGTERM, SIGINT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL and the
+  // terminate handler, which seal and then do what would have happened without them. Once per
+  // process.
   void seal_on_death();
 
   // Seals everything and stops the writer; called by the destructor.

@@ -15,8 +15,9 @@
 
 namespace nanhunt::trace {
 
-// Relative noise at the taps that fit: each element times (1 + relative * xi), xi uniform in [-1, 1],
-// then rounded to the tensor's own type. Stands for one rounding of another type (calibration only).
+// Relative noise at the taps that fit: each element times (1 + relative * xi), xi uniform in [-1,
+// 1], then rounded to the tensor's own type. Stands for one rounding of another type (calibration
+// only).
 struct NoiseRule {
   std::string site;   // pattern as in rules_file.h, "**" = any
   std::string role;   // "" = any
@@ -25,24 +26,25 @@ struct NoiseRule {
 };
 
 struct Perturbation {
-  uint64_t seed = 0;                // of the noise; runs with other seeds are independent draws
-  bool ulp_parameters = true;       // move each initial parameter by one ulp of its type, up or down
-  std::vector<NoiseRule> noise;     // first match wins
+  uint64_t seed = 0;             // of the noise; runs with other seeds are independent draws
+  bool ulp_parameters = true;    // move each initial parameter by one ulp of its type, up or down
+  std::vector<NoiseRule> noise;  // first match wins
 };
 
 struct CapturePlan {
-  std::filesystem::path out;           // trace folder
+  std::filesystem::path out;  // trace folder
   Level level = Level::kStats;
-  std::vector<std::string> full_sites; // patterns captured at `full` whatever the level (level auto)
-  std::vector<std::string> sites;      // patterns; empty = all
-  std::vector<std::string> phases;     // names; empty = all
-  std::vector<int64_t> steps;          // empty = all
-  std::vector<int32_t> ranks;          // empty = all
-  int64_t queue_bytes = 256 << 20;     // bound on rows and values waiting for the writer, per process
-  int64_t trace_bytes = 0;             // bound on what a process writes; 0 = none
-  int32_t repeats = 1;                 // calibration: the program runs this many times, one trace folder
-                                       // each (out/000, out/001, ...), with seeds seed, seed + 1, ...;
-                                       // repeat 0 is not perturbed
+  std::vector<std::string>
+      full_sites;                   // patterns captured at `full` whatever the level (level auto)
+  std::vector<std::string> sites;   // patterns; empty = all
+  std::vector<std::string> phases;  // names; empty = all
+  std::vector<int64_t> steps;       // empty = all
+  std::vector<int32_t> ranks;       // empty = all
+  int64_t queue_bytes = 256 << 20;  // bound on rows and values waiting for the writer, per process
+  int64_t trace_bytes = 0;          // bound on what a process writes; 0 = none
+  int32_t repeats = 1;  // calibration: the program runs this many times, one trace folder
+                        // each (out/000, out/001, ...), with seeds seed, seed + 1, ...;
+                        // repeat 0 is not perturbed
   std::optional<Perturbation> perturbation;
 };
 

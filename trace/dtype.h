@@ -28,14 +28,16 @@ enum class DType : uint8_t {
 // Short name: fp64 fp32 fp16 bf16 fp8_e4m3 fp8_e5m2 int64 int32 int16 int8 uint8 bool.
 std::string_view name_of(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
-size_t size_of(DType dtype);        // bytes per element
+size_t size_of(DType dtype);  // bytes per element
 bool is_floating(DType dtype);
-double max_finite(DType dtype);     // largest finite value of a floating type
-// Unit roundoff u = eps/2 of a floating type: 2^-53, 2^-24, 2^-11, 2^-8, 2^-4, 2^-3; 0 for the others.
+double max_finite(DType dtype);  // largest finite value of a floating type
+// Unit roundoff u = eps/2 of a floating type: 2^-53, 2^-24, 2^-11, 2^-8, 2^-4, 2^-3; 0 for the
+// others.
 double unit_roundoff(DType dtype);
 double min_subnormal(DType dtype);  // smallest positive value
 
-// The element at `index` of a packed array, widened without loss (int64 beyond 2^53 rounds to nearest).
+// The element at `index` of a packed array, widened without loss (int64 beyond 2^53 rounds to
+// nearest).
 double element_as_double(const void* data, DType dtype, size_t index);
 // Widens `count` packed elements to FP32 (floating types up to FP32 only; exact, NaN stays NaN).
 void widen_to_float(const void* data, DType dtype, size_t count, float* out);

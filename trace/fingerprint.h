@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics and the three fingerprints of a local tensor, in one pass. Exact definitions and test
-// vectors: docs/trace_format.md. Portable, AVX2 and AVX-512 versions are chosen at run time; counts,
-// min, max and digests agree to the bit, FP64 sums and sketches to rounding of their order.
+// vectors: docs/trace_format.md. Portable, AVX2 and AVX-512 versions are chosen at run time;
+// counts, min, max and digests agree to the bit, FP64 sums and sketches to rounding of their order.
 #pragma once
 
 #include <array>
@@ -50,9 +50,9 @@ struct TensorView {
 TensorView contiguous_view(const void* data, DType dtype, std::vector<int64_t> shape);
 
 struct PrintOptions {
-  int segments = 0;        // equal pieces of the flattened local tensor that get a raw digest each
-  int segment_dim = 0;     // dimension that is cut
-  bool portable = false;   // force the portable version (tests)
+  int segments = 0;       // equal pieces of the flattened local tensor that get a raw digest each
+  int segment_dim = 0;    // dimension that is cut
+  bool portable = false;  // force the portable version (tests)
 };
 
 // The pass. An unknown placement gives statistics and raw digest only.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a local tensor relates to the logical one, the tensor as TP1 would hold it. A placement is what
-// the program *means* at that point, never what the run did: a missing reduction shows as replicated
-// copies that differ. `unknown` is legal; nothing is guessed as replicated.
+// How a local tensor relates to the logical one, the tensor as TP1 would hold it. A placement is
+// what the program *means* at that point, never what the run did: a missing reduction shows as
+// replicated copies that differ. `unknown` is legal; nothing is guessed as replicated.
 //
-// Two parts. Per mesh axis a kind (are the ranks along this axis copies, pieces, partial sums, ...).
-// And the regions: boxes of the local tensor with their place in the logical one; they cover shards of
-// several pieces, interleaved QKV, zigzag context parallelism, flat optimizer shards, batch positions.
-// Local cells that no region covers are padding. Values are immutable once shared with a recorder.
+// Two parts. Per mesh axis a kind (are the ranks along this axis copies, pieces, partial sums,
+// ...). And the regions: boxes of the local tensor with their place in the logical one; they cover
+// shards of several pieces, interleaved QKV, zigzag context parallelism, flat optimizer shards,
+// batch positions. Local cells that no region covers are padding. Values are immutable once shared
+// with a recorder.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ struct Region {
 };
 
 struct Placement {
-  std::vector<std::string> axes;       // names of the logical dimensions: "sample", "token", "channel"
+  std::vector<std::string> axes;  // names of the logical dimensions: "sample", "token", "channel"
   std::vector<int64_t> logical_shape;  // unpadded
   std::vector<int32_t> to_logical;     // local dimension -> logical dimension
   bool flat = false;                   // regions index flattened tensors

@@ -18,7 +18,8 @@ struct RunFacts {
   std::array<int32_t, kMeshAxes> mesh_coordinate{};                  // of this rank
   std::string host;
   std::string device;
-  // Versions, flags, environment, paths taken: "torch.version", "threads", "isa", "env.OMP_NUM_THREADS".
+  // Versions, flags, environment, paths taken: "torch.version", "threads", "isa",
+  // "env.OMP_NUM_THREADS".
   std::map<std::string, std::string> facts;
 };
 

@@ -32,9 +32,9 @@ struct RankProgress {
 // All rows of one step, over all ranks. Indices stay valid while the Step lives.
 struct Step {
   int64_t step = 0;
-  std::vector<Record> records;             // by rank, then sequence
-  std::vector<Collective> collectives;     // by rank, then log index
-  std::vector<RankProgress> progress;      // by rank, 0 .. world_size-1
+  std::vector<Record> records;          // by rank, then sequence
+  std::vector<Collective> collectives;  // by rank, then log index
+  std::vector<RankProgress> progress;   // by rank, 0 .. world_size-1
   std::vector<std::pair<std::string, int64_t>> dropped;
 
   // Index of the record, or -1.
@@ -63,15 +63,16 @@ class TraceReader {
 
   const std::filesystem::path& folder() const;
   int32_t world_size() const;
-  std::vector<int64_t> steps() const;             // sorted
-  const std::vector<RunFacts>& facts() const;     // one per rank that wrote; sorted by rank
-  const RunFacts* facts_of(int32_t rank) const;   // nullptr when that rank wrote nothing
+  std::vector<int64_t> steps() const;            // sorted
+  const std::vector<RunFacts>& facts() const;    // one per rank that wrote; sorted by rank
+  const RunFacts* facts_of(int32_t rank) const;  // nullptr when that rank wrote nothing
   std::vector<RankProgress> progress(int64_t step) const;
   Step read_step(int64_t step) const;
 
-  // Values of a record with has_values. Elements [start, start + count) in local order, packed, in the
-  // storage type; `out` holds count * size_of(storage) bytes.
-  void read_values(const Record& record, int64_t start, int64_t count, std::span<std::byte> out) const;
+  // Values of a record with has_values. Elements [start, start + count) in local order, packed, in
+  // the storage type; `out` holds count * size_of(storage) bytes.
+  void read_values(const Record& record, int64_t start, int64_t count,
+                   std::span<std::byte> out) const;
   // All of them as FP64, in local order.
   std::vector<double> read_doubles(const Record& record) const;
 

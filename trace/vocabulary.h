@@ -31,8 +31,8 @@ inline constexpr int kMeshAxes = 8;
 
 enum class Level : uint8_t { kStats = 0, kFull = 1 };
 
-// How a link to a consumed record is known: from the flow of storages through ops, declared by a tap
-// (collectives, optimizer, own kernels), or by equal digests (added by the reader).
+// How a link to a consumed record is known: from the flow of storages through ops, declared by a
+// tap (collectives, optimizer, own kernels), or by equal digests (added by the reader).
 enum class LinkGrade : uint8_t { kFlow = 0, kDeclared = 1, kValue = 2 };
 
 std::string_view name_of(Phase phase);  // "forward", "pre_collective", ...

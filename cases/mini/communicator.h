@@ -49,8 +49,8 @@ class World {
 };
 
 std::unique_ptr<World> create_thread_world(int size, size_t bytes_per_rank);
-// Shared memory object `name` ("/mini-PID"): the launcher creates, the ranks attach, the last of them
-// unlinks (or the launcher at its end).
+// Shared memory object `name` ("/mini-PID"): the launcher creates, the ranks attach, the last of
+// them unlinks (or the launcher at its end).
 std::unique_ptr<World> create_process_world(const std::string& name, int size,
                                             size_t bytes_per_rank);
 std::unique_ptr<World> attach_process_world(const std::string& name);
