@@ -33,13 +33,16 @@ RulesFile rules_from(const std::string& json) {
 constexpr char kFusedQkv[] = R"({"name": "separate to fused", "rules": [
   {"site": "model.layers.*.attn.q_proj", "role": "weight", "to_site": "decoder.layers.$1.qkv",
    "to_shape": [12, 3], "moves": [
-    {"from": [0, 0], "to": [0, 0], "extent": [2, 3]}, {"from": [2, 0], "to": [6, 0], "extent": [2, 3]}]},
+    {"from": [0, 0], "to": [0, 0], "extent": [2, 3]},
+     {"from": [2, 0], "to": [6, 0], "extent": [2, 3]}]},
   {"site": "model.layers.*.attn.k_proj", "role": "weight", "to_site": "decoder.layers.$1.qkv",
    "to_shape": [12, 3], "moves": [
-    {"from": [0, 0], "to": [2, 0], "extent": [2, 3]}, {"from": [2, 0], "to": [8, 0], "extent": [2, 3]}]},
+    {"from": [0, 0], "to": [2, 0], "extent": [2, 3]},
+     {"from": [2, 0], "to": [8, 0], "extent": [2, 3]}]},
   {"site": "model.layers.*.attn.v_proj", "role": "weight", "to_site": "decoder.layers.$1.qkv",
    "to_shape": [12, 3], "moves": [
-    {"from": [0, 0], "to": [4, 0], "extent": [2, 3]}, {"from": [2, 0], "to": [10, 0], "extent": [2, 3]}]},
+    {"from": [0, 0], "to": [4, 0], "extent": [2, 3]},
+     {"from": [2, 0], "to": [10, 0], "extent": [2, 3]}]},
   {"site": "model.**", "to_site": "decoder.$1", "to_role": "renamed"}
 ]})";
 
