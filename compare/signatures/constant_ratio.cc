@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // constant_ratio: candidate = r x reference. r is the least-squares ratio of the sketches, which
-// are linear; what it leaves must be small against |r - 1| or healthy itself, and |r - 1| outside
-// the healthy deviation. A bias that is added after the scaled product is taken off both sides
-// where values are there; without them it is left over, so a small share is allowed.
+// are linear; what it leaves must be small against |r - 1|, and |r - 1| outside the healthy
+// deviation. A bias that is added after the scaled product is taken off both sides where values
+// are there; without them it is left over, so a small share is allowed.
 #include <algorithm>
 #include <cmath>
 
@@ -91,10 +91,7 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
   const double off = std::abs(fit.ratio - 1);
   const auto bounds = norm_bounds(input.judge, pair->candidate->what);
   if (std::abs(fit.ratio) < 1e-6 || off <= (bounds ? bounds->hi : 0)) return std::nullopt;
-  // What a healthy run shows at that place may be left over, too (FP8 operands leave several
-  // percent).
-  const double healthy = bounds ? std::min(bounds->lo, off / 2) : 0;
-  if (fit.left > std::max(kLeft * off, healthy)) return std::nullopt;
+  if (fit.left > kLeft * off) return std::nullopt;
   return Signature{"constant_ratio", "ratio " + short_number(fit.ratio) +
                                          group_of_that_size(input, fit.ratio) + ", residual " +
                                          short_number(fit.left)};
