@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// constant_ratio: candidate = r x reference. r is the least-squares ratio of the sketches, which
-// are linear; what it leaves must be small against |r - 1|, and |r - 1| outside the healthy
-// deviation. A bias that is added after the scaled product is taken off both sides where values
-// are there; without them it is left over, so a small share is allowed.
+// constant_ratio: candidate = r x reference. r is the least-squares ratio, of the values where they
+// are there and else of the sketches, which are linear. |r - 1| must be outside the healthy
+// deviation, and what r leaves small against it, or healthy itself (quantised operands leave
+// several percent). A bias that is added after the scaled product is taken off where values are
+// there, each side's own, since an update may have moved them apart; without values it is left
+// over.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +16,8 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr double kLeft = 0.25;            // of |r - 1| ||reference||
+constexpr double kLeft = 0.25;            // of |r - 1| ||x||
+constexpr double kNoiseLeft = 0.5;        // the same, of what is healthy
 constexpr uint64_t kFewestElements = 16;  // a scalar always has a ratio
 
 std::string group_of_that_size(const SignatureInput& input, double ratio) {
@@ -30,48 +33,64 @@ std::string group_of_that_size(const SignatureInput& input, double ratio) {
   return "";
 }
 
+// y against x: the candidate against the reference, both without the bias where it is known.
 struct Fit {
   double ratio = 1;
-  double left = 0;  // ||candidate - ratio reference|| / ||reference||
+  double left = 0;   // ||y - ratio x|| / ||x||
+  double share = 1;  // ||x|| / ||reference||
 };
 
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference) {
   const double size = trace::sketch_dot(reference, reference);
   const double ratio = trace::sketch_dot(candidate, reference) / size;
   const auto rest = trace::subtract(candidate, scaled(reference, ratio));
-  return {ratio, std::sqrt(trace::sketch_dot(rest, rest) / size)};
+  return {ratio, std::sqrt(trace::sketch_dot(rest, rest) / size), 1};
 }
 
-// The site's bias where it fits the last dimension and everything has values, else nullptr.
-const oracle::Logical* bias_with_values(const SignatureInput& input, const LogicalPair& pair) {
-  const auto& what = pair.candidate->what;
-  const auto* bias = find_logical(
-      input.side, {what.step, what.site + ".bias", trace::Phase::kForward, "param", 0});
-  if (what.phase != trace::Phase::kForward || bias == nullptr || pair.candidate->shape.empty() ||
-      static_cast<uint64_t>(pair.candidate->shape.back()) != bias->count ||
-      pair.candidate->partial || !has_values(input.side, *bias) ||
-      !has_values(input.side, *pair.candidate) || !has_values(*input.reference, *pair.reference)) {
+// The site's bias on that side where it fits the last dimension and has values, else nullptr.
+const oracle::Logical* bias_with_values(const SideStep& side, const oracle::Logical& output) {
+  const auto& what = output.what;
+  const auto* bias =
+      find_logical(side, {what.step, what.site + ".bias", trace::Phase::kForward, "param", 0});
+  if (bias == nullptr || output.shape.empty() ||
+      static_cast<uint64_t>(output.shape.back()) != bias->count || !has_values(side, *bias)) {
     return nullptr;
   }
   return bias;
 }
 
-// Sums in FP64 in index order: y = candidate - bias against x = reference - bias.
-Fit fit_without(const oracle::Logical& bias, const SignatureInput& input, const LogicalPair& pair) {
+// Sums in FP64 in index order. nullopt without values or without a bias on both sides.
+std::optional<Fit> fit_without_bias(const SignatureInput& input, const LogicalPair& pair) {
+  if (pair.candidate->what.phase != trace::Phase::kForward || pair.candidate->partial ||
+      !has_values(input.side, *pair.candidate) || !has_values(*input.reference, *pair.reference)) {
+    return std::nullopt;
+  }
+  const auto* y_bias = bias_with_values(input.side, *pair.candidate);
+  const auto* x_bias = bias_with_values(*input.reference, *pair.reference);
+  if (y_bias == nullptr || x_bias == nullptr) return std::nullopt;
   LogicalWindow candidate(input.side, *pair.candidate);
   LogicalWindow reference(*input.reference, *pair.reference);
-  LogicalWindow term(input.side, bias);
-  double xx = 0, xy = 0, yy = 0;
+  LogicalWindow y_term(input.side, *y_bias), x_term(*input.reference, *x_bias);
+  double xx = 0, xy = 0, yy = 0, whole = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(pair.candidate->count); ++i) {
-    const double b = term.at(i % candidate.row_length());
-    const double x = reference.at(i) - b, y = candidate.at(i) - b;
+    const int64_t channel = i % candidate.row_length();
+    const double with_bias = reference.at(i);
+    const double x = with_bias - x_term.at(channel), y = candidate.at(i) - y_term.at(channel);
+    whole += with_bias * with_bias;
     xx += x * x;
     xy += x * y;
     yy += y * y;
   }
-  if (xx == 0) return {};
+  if (xx == 0 || whole == 0) return Fit{};
   const double ratio = xy / xx;
-  return {ratio, std::sqrt(std::max(0.0, yy - ratio * xy) / xx)};
+  return Fit{ratio, std::sqrt(std::max(0.0, yy - ratio * xy) / xx), std::sqrt(xx / whole)};
+}
+
+// What the fit may leave, of ||x||: a healthy deviation is known of the whole reference.
+double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy) {
+  const double off = std::abs(fit.ratio - 1);
+  const double noise = healthy ? std::abs(fit.ratio) * healthy->lo / fit.share : 0;
+  return std::max(kLeft * off, std::min(noise, kNoiseLeft * off));
 }
 
 }  // namespace
@@ -85,13 +104,12 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
                                    ? print_of(first).sketch
                                    : pair->candidate->print.sketch;
   if (trace::sketch_dot(reference.sketch, reference.sketch) == 0) return std::nullopt;
-  const auto* bias = bias_with_values(input, *pair);
-  const Fit fit =
-      bias != nullptr ? fit_without(*bias, input, *pair) : fit_sketches(sketch, reference.sketch);
-  const double off = std::abs(fit.ratio - 1);
-  const auto bounds = norm_bounds(input.judge, pair->candidate->what);
-  if (std::abs(fit.ratio) < 1e-6 || off <= (bounds ? bounds->hi : 0)) return std::nullopt;
-  if (fit.left > kLeft * off) return std::nullopt;
+  const Fit fit = fit_without_bias(input, *pair).value_or(fit_sketches(sketch, reference.sketch));
+  const auto healthy = norm_bounds(input.judge, pair->candidate->what);
+  if (std::abs(fit.ratio) < 1e-6 || std::abs(fit.ratio - 1) <= (healthy ? healthy->hi : 0)) {
+    return std::nullopt;
+  }
+  if (fit.left > may_be_left(fit, healthy)) return std::nullopt;
   return Signature{"constant_ratio", "ratio " + short_number(fit.ratio) +
                                          group_of_that_size(input, fit.ratio) + ", residual " +
                                          short_number(fit.left)};

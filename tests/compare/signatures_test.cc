@@ -24,8 +24,9 @@ bool at(const Tap& tap, const std::string& site, Phase phase = Phase::kForward,
 }
 
 // The verdict of a comparison with a healthy reference; with values when they go through files.
-Verdict verdict_of(const TraceBuilder& candidate, const TraceBuilder& reference, bool values) {
-  const auto envelope = envelope_around(reference.source(), kHealthy);
+Verdict verdict_of(const TraceBuilder& candidate, const TraceBuilder& reference, bool values,
+                   double healthy = kHealthy) {
+  const auto envelope = envelope_around(reference.source(), healthy);
   JudgeOptions options;
   options.envelope = &envelope;
   if (!values) {
@@ -62,6 +63,44 @@ TEST(Signatures, ConstantRatioRefusesOtherDeviations) {
     if (at(tap, "norm")) values = plus(values, normal_values(values.size(), 99));
   });
   EXPECT_EQ(signature_of(verdict), "") << to_text(verdict);
+}
+
+// The second step: an update has moved the bias, more than the product may deviate, and the product
+// comes out `ratio` times, with `further` noise of its own.
+Verdict scaled_under_moved_bias(double ratio, double further) {
+  constexpr double kNoise = 0.07;
+  SmallModel model{.tp = 2, .steps = 2, .noise = kNoise};
+  model.edit = [=](const Tap& tap, Values& values) {
+    if (tap.step == 0) return;
+    const auto seed = std::hash<std::string>()("fc2.bias") + static_cast<uint64_t>(tap.step);
+    const Values bias = normal_values(kChannels, seed, 0.5);
+    const Values moved = plus(bias, normal_values(kChannels, 77, 0.3));
+    if (at(tap, "fc2.bias", Phase::kForward, "param")) values = moved;
+    if (!at(tap, "fc2")) return;
+    const Values noise = normal_values(values.size(), 78, further);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto product = static_cast<double>(values[i] - bias[i % kChannels]);
+      values[i] = static_cast<float>(ratio * product + noise[i] + moved[i % kChannels]);
+    }
+  };
+  return verdict_of(build(model), build({.steps = 2}), true, kNoise);
+}
+
+std::string signature_at(const std::string& site, const Verdict& verdict) {
+  for (const auto& origin : verdict.origins) {
+    if (origin.finding.what.site == site) return origin.signature;
+  }
+  return "no origin";
+}
+
+TEST(Signatures, ConstantRatioUnderABiasThatMoved) {
+  const Verdict verdict = scaled_under_moved_bias(4.0 / 3, 0);
+  EXPECT_EQ(signature_at("fc2", verdict), "constant_ratio") << to_text(verdict);
+}
+
+TEST(Signatures, ConstantRatioUnderABiasRefusesNoise) {
+  EXPECT_EQ(signature_at("fc2", scaled_under_moved_bias(1, 0.5)), "");
+  EXPECT_EQ(signature_at("fc2", scaled_under_moved_bias(4.0 / 3, 0.5)), "");
 }
 
 // Copies hold shares of the gradient.

@@ -53,6 +53,7 @@ class Builder {
         if (found != last_.end()) tap.links.push_back(found->second);
       }
     }
+    tap.step = step_;
     model_.edit(tap, values);
     return last_[{tap.rank, name}] = builder_.add(tap, values, placement);
   }

@@ -40,6 +40,7 @@ struct Tap {
   std::string op = {};
   std::string attributes = {};
   trace::Lane lane = trace::Lane::kCompute;
+  int64_t step = 0;  // told to edits; the builder knows its own
 };
 
 class TraceBuilder {
