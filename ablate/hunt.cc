@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ablate/effective.h"
 #include "ablate/parallel.h"
@@ -11,6 +12,8 @@
 
 namespace nanhunt::ablate {
 namespace {
+
+constexpr int kMostLooks = 3;  // with values, after the one with statistics
 
 struct Pair {
   Run candidate, reference;
@@ -79,18 +82,26 @@ compare::Cause no_ablation(const std::string& statement) {
   return cause;
 }
 
+// A look with values may move the first bad upstream, to a site without them: statistics had left
+// it undecided. So: again until the first bad has values.
 void look_again_in_full(Bench& bench, const HuntOptions& options, Hunt& result) {
-  if (bench.the_case().level != CaseLevel::kAuto || result.verdict.origins.empty()) return;
-  const bool reference = result.verdict.blame() == compare::Blame::kReference;
-  const trace::TraceReader accused(reference ? result.reference.trace : result.candidate.trace);
-  result.scope.full_sites = compare::zoom_sites(accused, result.verdict);
-  if (result.scope.full_sites.empty()) return;
-  bench.runner().say({"found: " + trace::describe(result.verdict.origins.front().finding.what) +
-                      "; looking again with values"});
-  const Pair pair = run_pair(bench, result.scope, options.jobs);
-  result.candidate = pair.candidate;
-  result.reference = pair.reference;
-  result.verdict = bench.judge(pair.candidate, pair.reference, result.scope);
+  if (bench.the_case().level != CaseLevel::kAuto) return;
+  std::set<std::string> looked_at;
+  for (int look = 0; look < kMostLooks && !result.verdict.origins.empty(); ++look) {
+    const bool reference = result.verdict.blame() == compare::Blame::kReference;
+    const trace::TraceReader accused(reference ? result.reference.trace : result.candidate.trace);
+    const size_t before = looked_at.size();
+    const auto sites = compare::zoom_sites(accused, result.verdict);
+    looked_at.insert(sites.begin(), sites.end());
+    if (looked_at.size() == before) return;
+    result.scope.full_sites = {looked_at.begin(), looked_at.end()};
+    bench.runner().say({"found: " + trace::describe(result.verdict.origins.front().finding.what) +
+                        "; looking again with values"});
+    const Pair pair = run_pair(bench, result.scope, options.jobs);
+    result.candidate = pair.candidate;
+    result.reference = pair.reference;
+    result.verdict = bench.judge(pair.candidate, pair.reference, result.scope);
+  }
 }
 
 void ablate_failure(Bench& bench, const HuntOptions& options, Hunt& result) {
@@ -167,13 +178,14 @@ std::vector<std::string> price(const Case& the_case, const BenchOptions& options
   const int trials = most_trials(toggles);
   const bool twice = the_case.level == CaseLevel::kAuto;
   std::vector<std::string> lines;
-  lines.push_back("price: 2 runs and a calibration of " + std::to_string(options.repeats) +
-                  " repeats" + (twice ? "; on a finding the same again with values" : "") +
-                  "; to explain it at most " + std::to_string(trials) + " trials (" +
-                  std::to_string(toggles) + " toggles differ)");
+  lines.push_back(
+      "price: 2 runs and a calibration of " + std::to_string(options.repeats) + " repeats" +
+      (twice ? "; on a finding the same again with values, until the first bad has them" : "") +
+      "; to explain it at most " + std::to_string(trials) + " trials (" + std::to_string(toggles) +
+      " toggles differ)");
   if (seconds_per_run > 0) {
     char text[96];
-    const int runs = (twice ? 6 : 3) + trials + 1;
+    const int runs = (twice ? 3 * (1 + kMostLooks) : 3) + trials + 1;
     std::snprintf(text, sizeof text, "price: at most about %.0f s at %.1f s a run, %d at a time",
                   runs * seconds_per_run / jobs, seconds_per_run, jobs);
     lines.push_back(text);
