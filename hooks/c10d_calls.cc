@@ -161,7 +161,7 @@ std::optional<C10dCall> read_c10d_call(const at::RecordFunction& function, int32
   return call;
 }
 
-Completed completion_of(const at::RecordFunction& function) {
+Work work_of(const at::RecordFunction& function) {
   std::vector<c10::IValue> values;
   for (const c10::IValue& output : function.outputs()) {
     if (output.isTuple()) {
@@ -174,7 +174,7 @@ Completed completion_of(const at::RecordFunction& function) {
   for (const c10::IValue& value : values) {
     if (!value.isObject()) continue;
     auto work = value.toCustomClass<c10d::Work>();
-    if (work) return [work] { return work->isCompleted(); };
+    if (work) return Work(work, [work] { return work->isCompleted(); });
   }
   return {};
 }

@@ -5,11 +5,13 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/collective.h"
@@ -34,8 +36,22 @@ std::optional<C10dCall> read_c10d_call(const at::RecordFunction& function, int32
                                        const GroupRanks& declared);
 bool is_c10d(const at::RecordFunction& function);
 
-// Tells whether the work that the op returned has ended. Empty function: there is no work to ask.
-using Completed = std::function<bool()>;
-Completed completion_of(const at::RecordFunction& function);
+// The work that a c10d op returned, kept alive. Call it from an end callback.
+class Work {
+ public:
+  Work() = default;
+  explicit Work(c10::intrusive_ptr<c10::intrusive_ptr_target> work, std::function<bool()> ended)
+      : work_(std::move(work)), ended_(std::move(ended)) {}
+
+  // True without a work to ask.
+  bool has_ended() const { return !ended_ || ended_(); }
+  // Names the work; nullptr: none.
+  const void* id() const { return work_.get(); }
+
+ private:
+  c10::intrusive_ptr<c10::intrusive_ptr_target> work_;
+  std::function<bool()> ended_;
+};
+Work work_of(const at::RecordFunction& function);
 
 }  // namespace nanhunt::hooks

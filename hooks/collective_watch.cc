@@ -12,8 +12,9 @@ bool touches(const CollectiveWatch::Issued& issued, const at::Tensor& tensor) {
                      [&](const at::Tensor& result) { return result.is_alias_of(tensor); });
 }
 
-bool has_ended(const CollectiveWatch::Issued& issued) {
-  return !issued.completed || issued.completed();
+// Without a word of the program: what has ended by the time it is read counts as waited for.
+bool seems_waited(const CollectiveWatch::Issued& issued) {
+  return !issued.wait_expected && issued.work.has_ended();
 }
 
 }  // namespace
@@ -42,31 +43,46 @@ void CollectiveWatch::pending(Issued issued) {
   pending_.push_back(std::move(issued));
 }
 
-void CollectiveWatch::before_use(const at::Tensor& tensor, bool overwritten) {
-  if (!tensor.defined() || !tensor.has_storage()) return;
-  std::vector<Issued> used;
-  {
-    std::lock_guard lock(mutex_);
-    for (auto issued = pending_.begin(); issued != pending_.end();) {
-      // A backend may fill its results while it is waited for: writing is no sign of a use then.
-      if (touches(*issued, tensor) && !(overwritten && !has_ended(*issued))) {
-        used.push_back(std::move(*issued));
-        issued = pending_.erase(issued);
-      } else {
-        ++issued;
-      }
+template <class Fits>
+std::vector<CollectiveWatch::Issued> CollectiveWatch::take(Fits fits) {
+  std::vector<Issued> taken;
+  std::lock_guard lock(mutex_);
+  for (auto issued = pending_.begin(); issued != pending_.end();) {
+    if (fits(*issued)) {
+      taken.push_back(std::move(*issued));
+      issued = pending_.erase(issued);
+    } else {
+      ++issued;
     }
   }
-  for (const Issued& issued : used) record(issued);
+  return taken;
+}
+
+void CollectiveWatch::waited(const void* work) {
+  for (const Issued& issued : take([&](const Issued& each) { return each.work.id() == work; })) {
+    record(issued, true);
+  }
+}
+
+void CollectiveWatch::waited(const at::Tensor& result) {
+  for (const Issued& issued : take([&](const Issued& each) { return touches(each, result); })) {
+    record(issued, true);
+  }
+}
+
+void CollectiveWatch::before_use(const at::Tensor& tensor, bool overwritten) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  const auto used = take([&](const Issued& each) {
+    // A backend may fill its results while it is waited for: writing is no sign of a use then.
+    return touches(each, tensor) && !(overwritten && !each.work.has_ended());
+  });
+  for (const Issued& issued : used) record(issued, seems_waited(issued));
 }
 
 void CollectiveWatch::finish() {
-  std::vector<Issued> left;
-  {
-    std::lock_guard lock(mutex_);
-    left.swap(pending_);
+  for (const Issued& issued : take([](const Issued&) { return true; })) {
+    record(issued, seems_waited(issued));
   }
-  for (const Issued& issued : left) record(issued);
 }
 
 bool CollectiveWatch::idle() const {
@@ -74,9 +90,9 @@ bool CollectiveWatch::idle() const {
   return pending_.empty();
 }
 
-void CollectiveWatch::record(const Issued& issued) {
+void CollectiveWatch::record(const Issued& issued, bool waited) {
   CollectiveCall call = issued.call;
-  call.waited = has_ended(issued);
+  call.waited = waited;
   taps_.complete(call, issued.points, issued.results, issued.segments);
 }
 

@@ -5,6 +5,9 @@
 // call (an op, a tap, the optimizer), which in a correct program is after its wait; at the latest
 // at the end of the step. When the work had not ended by then, nobody can have waited: the
 // collective's complete_sequence stays -1.
+// Where waits can be seen (Python), waited() tells them, and `wait_expected` marks the collectives
+// whose wait would be seen: what reads their result before that reads it too early, however fast
+// the work was.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,17 +30,21 @@ class CollectiveWatch {
  public:
   CollectiveWatch(RankTaps& taps, NamePoint name);
 
-  // A collective between its call and its end; `completed` comes when the op has returned.
+  // A collective between its call and its end; `work` comes when the op has returned.
   struct Issued {
     CollectiveCall call;
     std::vector<TapPoint> points;
     std::vector<at::Tensor> results;
     int segments = 0;
-    Completed completed;
+    Work work;
+    bool wait_expected = false;
   };
   Issued issue(const C10dCall& call);
   void pending(Issued issued);
 
+  // The program has waited for that work (Work::id), or for what this tensor holds.
+  void waited(const void* work);
+  void waited(const at::Tensor& result);
   // The tensor is about to be read, or overwritten, by something else.
   void before_use(const at::Tensor& tensor, bool overwritten);
   // End of the step: records what is left.
@@ -45,7 +52,9 @@ class CollectiveWatch {
   bool idle() const;
 
  private:
-  void record(const Issued& issued);
+  template <class Fits>
+  std::vector<Issued> take(Fits fits);
+  void record(const Issued& issued, bool waited);
 
   RankTaps& taps_;
   NamePoint name_;

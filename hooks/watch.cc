@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hooks/collective_watch.h"
+#include "hooks/op_listener.h"
 #include "hooks/optimizer_state.h"
 #include "hooks/watch_points.h"
 #include "hooks/watch_recorder.h"
@@ -28,14 +29,20 @@ std::vector<NamedParameter> parameters_of(torch::nn::Module& model) {
 
 }  // namespace
 
-struct Watch::Impl {
+struct Watch::Impl : OpListener {
   Impl(torch::nn::Module& model, torch::optim::Optimizer& of_model, const WatchOptions& options);
 
-  bool on() const { return watched.rank->on(); }
+  bool on() const override { return watched.rank->on(); }
   void perturb();
   void begin_step();
-  void before_op(const at::RecordFunction& function);
-  std::optional<CollectiveWatch::Issued> before_collective(const at::RecordFunction& function);
+  void before_op(const at::RecordFunction& function) override;
+  std::optional<CollectiveWatch::Issued> before_collective(
+      const at::RecordFunction& function) override;
+  void after_collective(CollectiveWatch::Issued issued) override {
+    collectives.pending(std::move(issued));
+  }
+  void after_wait(const at::Tensor& result) override { collectives.waited(result); }
+  void failed(const std::string& what) override { watched.rank->fail(what); }
   void before_optimizer();
   void after_optimizer();
   at::Tensor tap(const std::string& site, const at::Tensor& tensor, trace::Phase phase,
@@ -55,79 +62,9 @@ struct Watch::Impl {
 
 namespace {
 
-// Watches by thread, and all of them: a collective may be issued by a thread of the program's own.
 thread_local std::weak_ptr<Watch::Impl> watch_of_thread;
-thread_local bool thread_watches = false;
-std::mutex watches_mutex;
-std::vector<std::weak_ptr<Watch::Impl>>& all_watches() {
-  static std::vector<std::weak_ptr<Watch::Impl>> watches;
-  return watches;
-}
 
-std::shared_ptr<Watch::Impl> only_watch() {
-  std::lock_guard lock(watches_mutex);
-  std::shared_ptr<Watch::Impl> only;
-  for (const auto& weak : all_watches()) {
-    auto watch = weak.lock();
-    if (watch && only) return nullptr;  // which of them issued this is not known
-    if (watch) only = std::move(watch);
-  }
-  return only;
-}
-
-struct CollectiveContext : at::ObserverContext {
-  std::weak_ptr<Watch::Impl> watch;
-  CollectiveWatch::Issued issued;
-};
-
-std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& function) {
-  const bool moves_data = is_c10d(function);
-  if (!thread_watches && !moves_data) return nullptr;
-  try {
-    auto watch = watch_of_thread.lock();
-    if (!watch && moves_data) watch = only_watch();
-    if (!watch || !watch->on()) return nullptr;
-    if (!moves_data) {
-      watch->before_op(function);
-      return nullptr;
-    }
-    auto issued = watch->before_collective(function);
-    if (!issued) return nullptr;
-    auto context = std::make_unique<CollectiveContext>();
-    context->watch = watch;
-    context->issued = std::move(*issued);
-    return context;
-  } catch (const std::exception& error) {
-    if (auto watch = watch_of_thread.lock()) watch->watched.rank->fail(error.what());
-  }
-  return nullptr;
-}
-
-void after_op(const at::RecordFunction& function, at::ObserverContext* observer) {
-  if (observer == nullptr) return;
-  auto& context = static_cast<CollectiveContext&>(*observer);
-  const auto watch = context.watch.lock();
-  if (!watch) return;
-  try {
-    context.issued.completed = completion_of(function);
-    watch->collectives.pending(std::move(context.issued));
-  } catch (const std::exception& error) {
-    watch->watched.rank->fail(error.what());
-  }
-}
-
-void observe_ops() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    at::addGlobalCallback(at::RecordFunctionCallback(before_op, after_op)
-                              .needsInputs(true)
-                              .needsOutputs(true)
-                              .scopes({at::RecordScope::FUNCTION}));
-  });
-}
-
-// Observers run in the order of their registration. Results of a collective must be recorded before
-// the flow observer (registered by RankTaps) reads what an op's inputs carry.
+// Before RankTaps is made (op_listener.h).
 WatchedRank observed(WatchedRank watched) {
   if (watched.rank->on()) observe_ops();
   return watched;
@@ -168,22 +105,10 @@ void Watch::Impl::begin_step() {
 void Watch::Impl::before_op(const at::RecordFunction& function) {
   const bool look_for_parameters = !in_step && at::GradMode::is_enabled();
   if (!look_for_parameters && collectives.idle()) return;
-  const std::string_view name = function.name();
-  const bool overwrites = name == "aten::copy_" || name == "aten::zero_" || name == "aten::fill_";
-  bool first_argument = true;
-  const auto use = [&](const at::Tensor& tensor) {
-    if (!tensor.defined() || !tensor.has_storage()) return;
+  each_use(function, [&](const at::Tensor& tensor, bool overwritten) {
     if (look_for_parameters && points.is_parameter(tensor)) begin_step();
-    collectives.before_use(tensor, overwrites && first_argument);
-  };
-  for (const c10::IValue& input : function.inputs()) {
-    if (input.isTensor()) {
-      use(input.toTensor());
-    } else if (input.isTensorList()) {
-      for (const c10::IValue& element : input.toListRef()) use(element.toTensor());
-    }
-    first_argument = false;
-  }
+    collectives.before_use(tensor, overwritten);
+  });
 }
 
 std::optional<CollectiveWatch::Issued> Watch::Impl::before_collective(
@@ -253,14 +178,11 @@ Watch::Watch(torch::nn::Module& model, torch::optim::Optimizer& optimizer,
   if (!on()) return;
   impl_->perturb();
   watch_of_thread = impl_;
-  thread_watches = true;
-  std::lock_guard lock(watches_mutex);
-  std::erase_if(all_watches(), [](const auto& watch) { return watch.expired(); });
-  all_watches().push_back(impl_);
+  listen_on_this_thread(impl_);
 }
 
 Watch::~Watch() {
-  thread_watches = false;
+  stop_listening_on_this_thread();
   if (on()) impl_->collectives.finish();
 }
 

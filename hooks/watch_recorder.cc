@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <mutex>
 
 #include "hooks/launcher.h"
@@ -21,21 +22,24 @@ std::string host_name() {
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
+void add_own_facts(trace::RunFacts& facts) {
+  facts.host = host_name();
+  if (facts.device.empty()) facts.device = "cpu";
+  facts.facts["torch.version"] = TORCH_VERSION;
+  facts.facts["threads"] = std::to_string(at::get_num_threads());
+  facts.facts["isa"] = trace::fingerprint_version();
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+    if (const char* value = std::getenv(name)) facts.facts[std::string("env.") + name] = value;
+  }
+}
+
 trace::RunFacts facts_of(const LaunchedRank& launched) {
   trace::RunFacts facts;
   facts.rank = launched.rank;
   facts.world_size = launched.world_size;
   facts.mesh_size[static_cast<size_t>(trace::MeshAxis::kDp)] = launched.world_size;
   facts.mesh_coordinate[static_cast<size_t>(trace::MeshAxis::kDp)] = launched.rank;
-  facts.host = host_name();
-  facts.device = "cpu";
-  facts.facts["torch.version"] = TORCH_VERSION;
-  facts.facts["threads"] = std::to_string(at::get_num_threads());
-  facts.facts["isa"] = trace::fingerprint_version();
   facts.facts["launcher"] = launched.launcher;
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
-    if (const char* value = std::getenv(name)) facts.facts[std::string("env.") + name] = value;
-  }
   return facts;
 }
 
@@ -58,16 +62,15 @@ std::shared_ptr<Recorder> process_recorder(std::optional<trace::CapturePlan> pla
   return recorder;
 }
 
-}  // namespace
-
-WatchedRank watched_rank(const WatchOptions& options) {
+WatchedRank watched(const std::function<trace::RunFacts()>& facts_of_rank) {
   WatchedRank result;
   try {
     auto plan = trace::capture_plan_from_environment();
     if (plan) {
-      const LaunchedRank launched = rank_of(options);
+      trace::RunFacts facts = facts_of_rank();
+      add_own_facts(facts);
       result.recorder = process_recorder(std::move(plan));
-      result.rank = &result.recorder->add_rank(facts_of(launched));
+      result.rank = &result.recorder->add_rank(std::move(facts));
       return result;
     }
   } catch (const std::exception& error) {
@@ -76,6 +79,16 @@ WatchedRank watched_rank(const WatchOptions& options) {
   result.recorder = std::make_shared<Recorder>(std::nullopt);
   result.rank = &result.recorder->add_rank({});
   return result;
+}
+
+}  // namespace
+
+WatchedRank watched_rank(const WatchOptions& options) {
+  return watched([&] { return facts_of(rank_of(options)); });
+}
+
+WatchedRank watched_rank(const trace::RunFacts& facts) {
+  return watched([&] { return facts; });
 }
 
 }  // namespace nanhunt::hooks

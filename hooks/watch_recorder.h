@@ -14,8 +14,10 @@ struct WatchedRank {
   RankRecorder* rank = nullptr;
 };
 
-// Never throws: what is wrong (launcher's variables, the plan) is one line on stderr, and the rank
-// is off.
+// Never throw: what is wrong (launcher's variables, the plan) is one line on stderr, and the rank
+// is off. The second takes the caller's word for rank, mesh and facts, and adds what it knows
+// itself.
 WatchedRank watched_rank(const WatchOptions& options);
+WatchedRank watched_rank(const trace::RunFacts& facts);
 
 }  // namespace nanhunt::hooks
