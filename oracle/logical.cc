@@ -36,6 +36,15 @@ std::vector<trace::AxisPlacement> partial_axes(const Placement& placement, const
   return axes;
 }
 
+double divisor_of(const Placement& placement) {
+  double divisor = 1;
+  for (const auto& axis : placement.mesh) {
+    const bool divides = axis.kind == PlacementKind::kPartial || axis.kind == PlacementKind::kBatch;
+    if (divides) divisor *= axis.divisor;
+  }
+  return divisor;
+}
+
 PartialCoordinate coordinate_of(const Record& record, const std::vector<trace::AxisPlacement>& axes,
                                 const Mesh& mesh) {
   PartialCoordinate coordinate;
@@ -109,7 +118,7 @@ class Assembly {
     if (!logical.why_not.empty()) return logical;
     const auto partial = partial_axes(*first.placement, mesh_);
     logical.partial = !partial.empty();
-    for (const auto& axis : partial) logical.divisor *= axis.divisor;
+    logical.divisor = divisor_of(*first.placement);
     collect(logical, records, partial);
     divide(logical.print, logical.divisor);
     logical.why_not = complete_fault(logical, partial);

@@ -28,7 +28,7 @@ struct Logical {
   bool complete = false;       // the regions of the pieces tile the shape
   std::string why_not;       // incomplete or not assemblable: unknown placement, max-reduction, ...
   bool partial = false;      // sum over ranks or microbatches
-  double divisor = 1;        // of that sum
+  double divisor = 1;        // of that sum, or of scaled values
   trace::RegionPrint print;  // of the sum; value_digest meaningless when partial
   uint64_t count = 0;        // logical elements
   trace::Statistics statistics;  // of the pieces together (not of the sum when partial)

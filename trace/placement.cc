@@ -170,8 +170,8 @@ std::string placement_fault(const Placement& placement, const std::vector<int64_
     bool& seen = named[static_cast<size_t>(entry.axis)];
     if (seen) return "mesh axis " + std::string(name_of(entry.axis)) + " is named twice";
     seen = true;
-    if (entry.kind == PlacementKind::kPartial && !(entry.divisor > 0)) {
-      return "divisor of a partial sum must be positive";
+    if (!(entry.divisor > 0)) {
+      return "divisor must be positive";
     }
   }
   if (placement.regions.empty()) return "";

@@ -23,7 +23,7 @@ enum class PlacementKind : uint8_t {
   kReplicated = 0,  // equal copies
   kShard = 1,       // disjoint pieces, told by the regions
   kPartial = 2,     // logical value = op over the ranks, divided by `divisor`
-  kBatch = 3,       // different samples, told by the regions on the sample axis
+  kBatch = 3,       // different samples, told by the regions on the sample axis; / `divisor`
   kTokenMap = 4,    // routed rows, told by one region a row
   kFlat = 5,        // range of a flat buffer; regions index the flattened logical tensor
   kTied = 6,        // further copy of one parameter
@@ -36,7 +36,9 @@ struct AxisPlacement {
   MeshAxis axis = MeshAxis::kTp;
   PlacementKind kind = PlacementKind::kUnknown;
   ReduceOp op = ReduceOp::kSum;  // partial only
-  double divisor = 1.0;          // partial only
+  // Partial and batch. A batch has one where each rank's values are that many times the logical
+  // ones: gradients of a loss that is a mean over the rank's own samples, or that was scaled.
+  double divisor = 1.0;
 
   bool operator==(const AxisPlacement&) const = default;
 };
