@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m nanhunt [--microbatches N] [--sample-order ORDER] train.py ARGS: runs the script with the hooks in place."""
+
+import argparse
+import os
+import runpy
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m nanhunt", description=__doc__)
+    parser.add_argument("--microbatches", type=int, help="forward passes a step")
+    parser.add_argument("--sample-order", choices=["interleaved", "by_rank", "by_microbatch"],
+                        help="how samples of the global batch lie on data-parallel ranks")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+
+    import nanhunt
+    nanhunt.install(options.microbatches, options.sample_order)
+    sys.argv = [options.script, *options.arguments]
+    if options.module:
+        sys.path[0] = os.getcwd()
+        runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+        runpy.run_path(options.script, run_name="__main__")
+
+
+main()

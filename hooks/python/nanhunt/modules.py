@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks on modules: outputs, inputs that no other module gave, and the gradients of both.
+
+Tensor hooks, not full backward hooks: those change results and break in-place code. A hook that is
+registered last sees what the job goes on with, after the parallel styles have redistributed it; one that
+is registered first sees the DTensor with its placements.
+"""
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import activations
+from .names import site_of, unwrapped
+from .session import local
+
+
+def is_compiled(module):
+    return type(module).__name__ == "OptimizedModule" or \
+        getattr(module, "_compiled_call_impl", None) is not None
+
+
+class ModuleHooks:
+    def __init__(self, session):
+        self.session = session
+        self.sites = {}  # id(module) -> site
+        self.entry = None  # the module whose call begins a microbatch
+        self.shown = {}  # id(module) -> DTensor's placement, from the hook that comes first
+        self.seen = {}  # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
+        self.awaiting_batch = False
+
+    def wait_for_model(self):
+        """The first module with trainable parameters that is called with gradients enabled is the model.
+
+        Module.__call__ is replaced until then only: what is registered inside a call is not looked at by it.
+        """
+        original = torch.nn.Module.__call__
+
+        def first_call(module, *arguments, **keywords):
+            if torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):
+                torch.nn.Module.__call__ = original
+                if not self.session.failed:
+                    self.watch(module)
+            return original(module, *arguments, **keywords)
+
+        torch.nn.Module.__call__ = first_call
+
+    def watch(self, root):
+        """Hooks on every module of the model, once. Inside compiled regions hooks would be traced into
+        the graph and change it: only the region's own inputs and outputs are seen."""
+        model = unwrapped(root)
+        self.entry = root if is_compiled(root) and root is not model else model
+        hidden = set()
+        for module in [self.entry, *model.modules()]:
+            if is_compiled(module):
+                hidden.update(map(id, inner_modules(module)))
+        named = [("", self.entry)] + [(name, module) for name, module in model.named_modules()
+                                      if module is not self.entry]
+        unseen = []
+        for name, module in named:
+            if id(module) in hidden:
+                unseen.append(site_of(name))
+                continue
+            self.sites[id(module)] = site_of(name)
+            module.register_forward_pre_hook(self.before, prepend=True, with_kwargs=True)
+            module.register_forward_hook(self.first, prepend=True, with_kwargs=True)
+            module.register_forward_hook(self.after, with_kwargs=True, always_call=True)
+        self.session.model = model
+        self.session.unseen = unseen
+
+    # --- one module's call --------------------------------------------------------------------
+
+    def before(self, module, arguments, keywords):
+        session = self.session
+        if session.failed:
+            return
+        try:
+            if module is self.entry and torch.is_grad_enabled() and not recomputing():
+                self.begin_microbatch(arguments, keywords)
+            if not session.in_step:
+                return
+            site = self.sites[id(module)]
+            session.job.enter(site)
+            if torch.is_grad_enabled() or recomputing():
+                self.inputs(module, site, arguments, keywords)
+        except Exception as error:
+            session.fail(f"before {self.sites.get(id(module))}: {type(error).__name__}: {error}")
+
+    def begin_microbatch(self, arguments, keywords):
+        self.seen.clear()
+        self.shown.clear()
+        leaves = [leaf for _, leaf in named_leaves(arguments, keywords)]
+        self.session.begin_microbatch(activations.batch_of(leaves))
+        if not self.session.in_step:
+            return
+        for name, leaf in named_leaves(arguments, keywords):
+            if not leaf.is_floating_point():
+                self.session.tap("batch", "forward", name, leaf, self.place(leaf.shape, None))
+
+    def first(self, module, arguments, keywords, output):
+        """Before the styles: what a DTensor says of itself."""
+        for leaf in pytree.tree_leaves(output):
+            if hasattr(leaf, "placements"):
+                self.shown[id(module)] = leaf
+                return
+
+    def after(self, module, arguments, keywords, output):
+        session = self.session
+        if session.failed or not session.in_step:
+            return None
+        try:
+            session.job.leave()
+            if output is None or not (torch.is_grad_enabled() or recomputing()):
+                return None
+            return self.outputs(module, self.sites[id(module)], arguments, keywords, output)
+        except Exception as error:
+            session.fail(f"after {self.sites.get(id(module))}: {type(error).__name__}: {error}")
+            return None
+
+    # --- records ------------------------------------------------------------------------------
+
+    def place(self, shape, style, scale=1.0):
+        session = self.session
+        if session.batch is None:
+            return None
+        return activations.locate(shape, session.batch, session.samples(), session.mesh, style, scale)
+
+    def inputs(self, module, site, arguments, keywords):
+        """Tensors that no module gave, and those whose place only this module knows."""
+        for index, (_, leaf) in enumerate(named_leaves(arguments, keywords)):
+            if not leaf.is_floating_point() or leaf.dim() == 0:
+                continue
+            value = local(leaf)
+            known = self.known(value)
+            style = self.style_said(module, value, True)
+            if known is not None and (style is None or known[2] is not None):
+                continue
+            role = "input" if index == 0 else f"input.{index}"
+            self.session.tap(site or "model", "forward", role, value, self.place(value.shape, style))
+            self.remember(value, style)
+
+    def known(self, value):
+        known = self.seen.get(id(value))
+        return known if known is not None and known[0] is value and known[1] == value._version else None
+
+    def style_said(self, module, value, given):
+        session = self.session
+        if session.mesh.extent("tp") == 1 or value.dim() == 0:
+            return None
+        return activations.style_of(module, value.shape[-1], session.mesh, session.axis_of, given)
+
+    def remember(self, value, style):
+        self.seen[id(value)] = (value, value._version, style)
+
+    def outputs(self, module, site, arguments, keywords, output):
+        leaves, structure = pytree.tree_flatten(output)
+        changed = False
+        number = 0
+        for index, leaf in enumerate(leaves):
+            if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
+                continue
+            role = "output" if number == 0 else f"output.{number}"
+            number += 1
+            result = self.output(module, site or "model", role, leaf, arguments, keywords)
+            if result is not leaf:
+                leaves[index] = result
+                changed = True
+        return pytree.tree_unflatten(leaves, structure) if changed else None
+
+    def output(self, module, site, role, leaf, arguments, keywords):
+        session = self.session
+        value = local(leaf)
+        if self.known(value) is not None:
+            return leaf  # a container that hands on its child's output, or an identity
+        style = self.style(module, value, arguments, keywords)
+        occurrence_of = {"recompute": True} if recomputing() else None
+        result = session.tap(site, "forward", role, value, self.place(value.shape, style),
+                             type(module).__name__, occurrence_of)
+        if result is not value and hasattr(leaf, "_local_tensor"):
+            result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
+        self.remember(local(result), style)
+        goes_on = leaf if result is value else result
+        if goes_on.requires_grad:
+            self.gradient(site, role, goes_on, style)
+        return goes_on
+
+    def style(self, module, value, arguments, keywords):
+        if self.session.mesh.extent("tp") == 1:
+            return None
+        shown = self.shown.get(id(module))
+        if shown is not None and tuple(shown._local_tensor.shape) == tuple(value.shape):
+            for dimension, place in enumerate(shown.placements):
+                if self.session.axis_of(shown.device_mesh, dimension) != "tp":
+                    continue
+                if place.is_shard() and place.dim % shown.dim() == shown.dim() - 1:
+                    size = shown.shape[-1]
+                    return ("shard", value.shape[-1] * self.session.mesh.at("tp"), size)
+        said = self.style_said(module, value, False)
+        if said is not None or getattr(module, "weight", None) is not None:
+            return said
+        return self.style_handed_on(value, arguments, keywords)
+
+    def style_handed_on(self, value, arguments, keywords):
+        """Of a module without a weight of its own: element by element, or a residual block. Its output is
+        placed as its input of the same shape."""
+        for _, leaf in named_leaves(arguments, keywords):
+            source = self.seen.get(id(local(leaf)))
+            if source is not None and tuple(source[0].shape) == tuple(value.shape):
+                return source[2]
+        return None
+
+    def gradient(self, site, role, tensor, style):
+        session = self.session
+        name = "grad_output" + role[len("output"):]
+        shape, microbatch, step = local(tensor).shape, session.microbatch, session.step
+
+        def hook(gradient):
+            if session.failed or session.step != step or not session.in_step:
+                return None
+            value = local(gradient)
+            if tuple(value.shape) != tuple(shape):
+                return None
+            here, session.microbatch = session.microbatch, microbatch
+            scale = session.mesh.extent("dp") * session.loss_scale
+            result = session.tap(site, "backward", name, value, self.place(shape, style, scale))
+            session.microbatch = here
+            return None if result is value or hasattr(gradient, "_local_tensor") else result
+
+        tensor.register_hook(quietly(session, hook))
+
+
+def quietly(session, hook):
+    def guarded(gradient):
+        try:
+            return hook(gradient)
+        except Exception as error:
+            session.fail(f"gradient hook: {type(error).__name__}: {error}")
+            return None
+    return guarded
+
+
+def recomputing():
+    """True in the second forward of activation checkpointing, which runs inside backward."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def inner_modules(module):
+    inner = module._orig_mod if hasattr(module, "_orig_mod") else module
+    modules = list(inner.modules())
+    return modules if hasattr(module, "_orig_mod") else modules[1:]
+
+
+def named_leaves(arguments, keywords):
+    """(name, tensor) of a call's arguments; positional ones are called arg0, arg1, ..."""
+    for index, argument in enumerate(arguments):
+        for leaf in pytree.tree_leaves(argument):
+            if isinstance(leaf, torch.Tensor):
+                yield f"arg{index}", leaf
+    for name, argument in keywords.items():
+        for leaf in pytree.tree_leaves(argument):
+            if isinstance(leaf, torch.Tensor):
+                yield name, leaf

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank's capture: where the job is in its step, and the taps that the hooks call.
+
+A step begins with the first call of the model with gradients enabled, and ends when the optimizers that
+hold its gradients have stepped (or the scaler skipped them), at the next call at the latest. Nothing here
+raises into the job, and nothing waits for another rank.
+"""
+
+import gc
+import json
+import os
+import re
+import sys
+
+import torch
+
+from . import library, mesh as meshes, placement
+from .names import site_of
+
+
+class Session:
+    """settings: microbatches (a step, None: 1, or what accelerate says), order (of samples over ranks)."""
+
+    def __init__(self, classes, microbatches=None, order=None):
+        self.classes = classes
+        self.microbatches = int(os.environ.get("NANHUNT_MICROBATCHES", microbatches or 0)) or None
+        self.order = os.environ.get("NANHUNT_SAMPLE_ORDER", order or "interleaved")
+        self.failed = False
+        self.job = None  # made when the model is first called: its mesh is known only then
+        self.model = None
+        self.batch = None
+        self.mesh = meshes.Mesh()
+        self.step = -1
+        self.in_step = False
+        self.microbatch = -1
+        self.loss_scale = 1.0
+        self.parameters = []  # (site, parameter)
+        self.site_of_parameter = {}
+        self.stepped = set()  # ids of parameters that an optimizer has updated in this step
+        self.clipped = False
+        self.known_groups = 0
+        self.points = {}
+        self.perturbed = False
+        self.unseen = []  # modules inside compiled regions
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def fail(self, what):
+        self.failed = True
+        library.complain(f"capture stopped: {what}")
+        if self.job is not None:
+            self.job.fail(what)
+
+    def open(self):
+        """When the model is first called: before that its mesh is not known."""
+        self.mesh = meshes.mesh_of(self.model)
+        self.parameters = [(site_of(name), parameter)
+                           for name, parameter in self.model.named_parameters()]
+        self.site_of_parameter = {id(parameter): site for site, parameter in self.parameters}
+        facts = {"rank": self.mesh.rank, "world_size": self.mesh.world_size, "facts": self.facts(),
+                 "mesh": {axis: [size, self.mesh.at(axis)] for axis, size in self.mesh.size.items()}}
+        facts["mesh"]["mb"] = [self.steps_microbatches(), 0]
+        self.job = self.classes.Job(json.dumps(facts))
+        if not self.job.on():
+            self.failed = True
+            return
+        self.perturbed = json.loads(self.job.plan()).get("perturbation") is not None
+        if self.unseen:
+            self.job.fact("coverage.compiled", f"{len(self.unseen)} modules are inside compiled regions: "
+                          "their values are not captured; NANHUNT_FORCE_EAGER=1 runs them eagerly")
+        for site, parameter in self.parameters:
+            self.job.keep(local(parameter))
+            if self.perturbed:
+                self.job.perturb_parameter(site, local(parameter.detach()))
+
+    def facts(self):
+        facts = meshes.describe()
+        config = getattr(self.model, "config", None)
+        attention = getattr(config, "_attn_implementation", None)
+        if attention is not None:
+            facts["attention"] = str(attention)
+        return facts
+
+    def steps_microbatches(self):
+        if self.microbatches is None:
+            self.microbatches = max(1, said_by_trainer(), said_by_accelerate(), said_by_command_line())
+        return self.microbatches
+
+    def close(self):
+        if self.job is not None and not self.failed:
+            self.end_step()
+            self.job.close()
+
+    # --- step ---------------------------------------------------------------------------------
+
+    def begin_microbatch(self, batch):
+        if self.job is None:
+            self.open()
+            if self.failed:
+                return
+        if self.in_step and self.parameters and self.all_stepped():
+            self.end_step()
+        if not self.in_step:
+            self.begin_step()
+        self.microbatch += 1
+        self.batch = batch
+        if self.microbatch >= self.steps_microbatches():
+            self.job.fact("coverage.microbatches", "more forward passes a step than "
+                          f"{self.microbatch}, and they are not placed: say --microbatches")
+            self.batch = None
+
+    def begin_step(self):
+        self.step += 1
+        self.in_step = True
+        self.microbatch = -1
+        self.clipped = False
+        self.stepped.clear()
+        self.declare_groups()
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            self.job.fact("autocast", "on")
+        self.job.begin_step(self.step)
+        for site, parameter in self.parameters:
+            self.tap(site, "forward", "param", parameter.detach(), self.of_parameter(parameter))
+
+    def end_step(self):
+        if self.in_step:
+            self.job.end_step()
+            self.in_step = False
+
+    def all_stepped(self):
+        return all(id(parameter) in self.stepped
+                   for _, parameter in self.parameters if parameter.grad is not None)
+
+    def declare_groups(self):
+        groups = meshes.groups()
+        if len(groups) == self.known_groups:
+            return
+        for name, ranks in groups.items():
+            self.job.group(name, ranks, self.mesh.axis_of_group(ranks))
+        self.known_groups = len(groups)
+
+    # --- taps ---------------------------------------------------------------------------------
+
+    def tap(self, site, phase, role, tensor, placed, op="", attributes=None):
+        """Records the tensor; the one that the job is to go on with (another only in calibration)."""
+        if not self.in_step:
+            return tensor
+        value = local(tensor)
+        key = (site, phase, role, op, json.dumps(attributes) if attributes else "",
+               json.dumps(placed) if placed else "")
+        number = self.points.get(key)
+        if number is None:
+            point = {"site": site, "phase": phase, "role": role, "op": op}
+            if placed:
+                point["placement"] = placed
+            if attributes:
+                point["attributes"] = attributes
+            number = self.points[key] = self.job.point(json.dumps(point))
+        result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1)
+        return tensor if result is value else result
+
+    def scalar(self, site, phase, role, value, attributes=None, op=""):
+        if not self.in_step:
+            return
+        key = (site, phase, role, json.dumps(attributes))
+        number = self.points.get(key)
+        if number is None:
+            point = {"site": site, "phase": phase, "role": role, "op": op or role,
+                     "placement": placement.whole([], {})}
+            if attributes:
+                point["attributes"] = attributes
+            number = self.points[key] = self.job.point(json.dumps(point))
+        self.job.scalar(number, float(value))
+
+    # --- placements ---------------------------------------------------------------------------
+
+    def axis_of(self, device_mesh, dimension):
+        return meshes.axis_of_dimension(device_mesh, dimension,
+                                        "dp" if meshes.is_fsdp(self.model) else "tp")
+
+    def of_parameter(self, tensor):
+        """A parameter, its moments, its reduced gradient."""
+        if hasattr(tensor, "placements"):
+            return placement.of_dtensor(tensor, self.axis_of)
+        if getattr(tensor, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1:
+            return self.of_megatron(tensor, tensor.shape)
+        return placement.whole(tensor.shape, {})
+
+    def like_parameter(self, parameter, tensor):
+        """A tensor of the parameter's shape: gradient or moment."""
+        if hasattr(tensor, "placements") or not hasattr(parameter, "placements"):
+            if getattr(parameter, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1:
+                return self.of_megatron(parameter, tensor.shape)
+            return self.of_parameter(tensor)
+        if tuple(tensor.shape) == tuple(local(parameter).shape):
+            return placement.of_dtensor(parameter, self.axis_of)
+        return placement.whole(tensor.shape, {}) if tensor.dim() == 0 else None
+
+    def of_megatron(self, parameter, shape):
+        if getattr(parameter, "partition_stride", 1) != 1:
+            return None
+        shape, dim = list(shape), parameter.partition_dim
+        start, logical = [0] * len(shape), list(shape)
+        start[dim] = shape[dim] * self.mesh.at("tp")
+        logical[dim] = shape[dim] * self.mesh.extent("tp")
+        return placement.box(logical, start, shape, [f"dim{d}" for d in range(len(shape))],
+                             {"tp": "shard"})
+
+    def unreduced(self, placed):
+        """A gradient before data parallelism and accumulation have summed it."""
+        if placed is None:
+            return None
+        ranks = self.mesh.extent("dp")
+        mesh = dict(placed["mesh"])
+        if mesh.get("dp") == "shard":
+            return None
+        mesh["dp"] = ["partial", "sum", float(ranks) * self.loss_scale]
+        mesh["mb"] = ["partial", "sum", 1.0]
+        return {**placed, "mesh": mesh}
+
+    def mean_over_ranks(self):
+        """A loss that is a mean over this rank's samples; microbatches add up."""
+        return {"axes": [], "shape": [], "regions": [[[], [], []]],
+                "mesh": {"dp": ["partial", "sum", float(self.mesh.extent("dp"))],
+                         "mb": ["partial", "sum", 1.0]}}
+
+    def samples(self):
+        return placement.Samples(self.batch.samples, self.mesh.extent("dp"), self.mesh.at("dp"),
+                                 self.steps_microbatches(), self.microbatch, self.order)
+
+
+def said_by_trainer():
+    """The arguments of the transformers.Trainer that is running, when one is."""
+    trainer = getattr(sys.modules.get("transformers.trainer"), "Trainer", None)
+    if trainer is None:
+        return 0
+    running = [found for found in gc.get_objects() if isinstance(found, trainer)]
+    return running[-1].args.gradient_accumulation_steps if running else 0
+
+
+def said_by_accelerate():
+    state = sys.modules.get("accelerate.state")
+    shared = getattr(getattr(state, "GradientState", None), "_shared_state", None) or {}
+    plugin = shared.get("plugin_kwargs") or {}
+    return int(plugin.get("num_steps") or 0)
+
+
+def said_by_command_line():
+    """--microbatches=2, --gradient-accumulation-steps 4 and the like, among the job's own arguments."""
+    text = " ".join(sys.argv[1:])
+    found = re.search(r"--(?:micro[-_]?batches|grad(?:ient)?[-_]accum\w*(?:[-_]steps)?)[= ](\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
+_OF_MICROBATCH = frozenset({"forward", "loss", "backward"})
+
+
+def local(tensor):
+    """The plain tensor inside a DTensor; waits for an asynchronous one."""
+    inner = getattr(tensor, "_local_tensor", None)
+    if inner is not None:
+        tensor = inner
+    if type(tensor).__name__ == "AsyncCollectiveTensor":
+        tensor = tensor.wait()
+    if isinstance(tensor, torch.nn.Parameter):
+        tensor = tensor.detach()
+    return tensor

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loss, gradients, clipping, scaler and optimizer, seen through torch's own doors: no line of the job.
+
+Patched functions call the original first or last and return what it returned.
+"""
+
+import functools
+
+import torch
+from torch.optim.optimizer import (register_optimizer_step_post_hook,
+                                   register_optimizer_step_pre_hook)
+
+from .session import local
+
+
+def quiet_method(method):
+    """For methods of an object that has the session: what goes wrong ends the capture."""
+    def guarded(self, *arguments, **keywords):
+        if self.session.failed or self.session.job is None:
+            return
+        try:
+            method(self, *arguments, **keywords)
+        except Exception as error:
+            self.session.fail(f"{method.__name__}: {type(error).__name__}: {error}")
+    return guarded
+
+
+def _around(owner, name, before=None, after=None):
+    """Replaces owner.name by one that tells `before` its arguments, and `after` its result and those."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def told(*arguments, **keywords):
+        if before is not None:
+            before(*arguments, **keywords)
+        result = original(*arguments, **keywords)
+        if after is not None:
+            after(result, *arguments, **keywords)
+        return result
+
+    setattr(owner, name, told)
+
+
+class UpdateHooks:
+    def __init__(self, session):
+        self.session = session
+        self.in_scale = None  # the loss that GradScaler.scale was given
+        self.hooked = set()
+
+    def install(self):
+        register_optimizer_step_pre_hook(self.before_optimizer)
+        register_optimizer_step_post_hook(self.after_optimizer)
+        _around(torch.Tensor, "backward", before=self.before_backward)
+        _around(torch.nn.utils.clip_grad, "_get_total_norm", after=self.after_norm)
+        _around(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", before=self.before_clip)
+        _around(torch.amp.GradScaler, "scale", before=self.before_scale)
+        _around(torch.amp.GradScaler, "unscale_", after=self.after_unscale)
+        _around(torch.amp.GradScaler, "update", before=self.before_scaler_update)
+
+    # --- loss ---------------------------------------------------------------------------------
+
+    @quiet_method
+    def before_scale(self, scaler, outputs, *_):
+        if isinstance(outputs, torch.Tensor) and outputs.numel() == 1 and self.session.in_step:
+            self.session.loss_scale = scaler.get_scale() if scaler.is_enabled() else 1.0
+            self.in_scale = outputs.detach()
+
+    @quiet_method
+    def before_backward(self, loss, *_, **__):
+        session = self.session
+        if not session.in_step or loss.numel() != 1:
+            return
+        value = loss if self.in_scale is None else self.in_scale
+        self.in_scale = None
+        placed = session.mean_over_ranks()
+        session.tap("loss", "loss", "output", value.detach().reshape(()), placed)
+        self.watch_gradients()
+
+    def watch_gradients(self):
+        """Each microbatch's own gradient of each parameter: hooks on leaves, once."""
+        session = self.session
+        for site, parameter in session.parameters:
+            if id(parameter) in self.hooked or not parameter.requires_grad:
+                continue
+            self.hooked.add(id(parameter))
+            parameter.register_hook(self.gradient_hook(site, parameter))
+
+    def gradient_hook(self, site, parameter):
+        session = self.session
+
+        def hook(gradient):
+            if session.failed or not session.in_step:
+                return None
+            try:
+                placed = session.unreduced(session.like_parameter(parameter, gradient))
+                value = local(gradient)
+                result = session.tap(site, "backward", "grad", value, placed)
+                return None if result is value or hasattr(gradient, "_local_tensor") else result
+            except Exception as error:
+                session.fail(f"gradient of {site}: {type(error).__name__}: {error}")
+                return None
+
+        return hook
+
+    # --- clipping and scaling -----------------------------------------------------------------
+
+    @quiet_method
+    def after_norm(self, norm, tensors, *_, **__):
+        session = self.session
+        if not session.in_step:
+            return
+        gradients = {id(tensor) for tensor in tensors}
+        for site, parameter in session.parameters:
+            if parameter.grad is not None and id(parameter.grad) in gradients:
+                self.record(site, parameter, "unscaled")
+        session.clipped = True
+        if not hasattr(norm, "placements"):  # a partial norm would need a collective of ours
+            session.scalar("optimizer", "clipped", "grad_norm", norm)
+
+    @quiet_method
+    def before_clip(self, parameters, max_norm, total_norm, *_, **__):
+        if hasattr(total_norm, "placements"):
+            return
+        factor = min(1.0, float(max_norm) / (float(total_norm) + 1e-6))
+        self.session.scalar("optimizer", "clipped", "clip_factor", factor,
+                            {"max_norm": float(max_norm)})
+
+    @quiet_method
+    def after_unscale(self, _, scaler, optimizer):
+        self.session.loss_scale = 1.0
+
+    @quiet_method
+    def before_scaler_update(self, scaler, *_, **__):
+        """Found an Inf: the optimizer did not step, and its hooks did not fire."""
+        session = self.session
+        if not session.in_step or not scaler.is_enabled():
+            return
+        found = sum(float(value) for state in scaler._per_optimizer_states.values()
+                    for value in state["found_inf_per_device"].values())
+        session.scalar("optimizer", "unscaled", "loss_scale", scaler.get_scale())
+        session.scalar("optimizer", "unscaled", "found_inf", float(found > 0))
+        session.loss_scale = 1.0
+        if found > 0:
+            for site, parameter in session.parameters:
+                session.tap(site, "update", "param", parameter.detach(),
+                            session.of_parameter(parameter))
+            session.end_step()
+
+    # --- optimizer ----------------------------------------------------------------------------
+
+    def record(self, site, parameter, phase):
+        gradient = parameter.grad
+        self.session.tap(site, phase, "grad", gradient.detach(),
+                         self.session.like_parameter(parameter, gradient))
+
+    def each(self, optimizer):
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                site = self.session.site_of_parameter.get(id(parameter))
+                if site is not None and parameter.grad is not None:
+                    yield site, parameter, group
+
+    @quiet_method
+    def before_optimizer(self, optimizer, *_):
+        session = self.session
+        if not session.in_step or getattr(optimizer, "grad_scale", None) is not None:
+            return  # a fused optimizer unscales by itself: what it is given is still scaled
+        for site, parameter, _ in self.each(optimizer):
+            self.record(site, parameter, "clipped" if session.clipped else "unscaled")
+
+    @quiet_method
+    def after_optimizer(self, optimizer, *_):
+        session = self.session
+        if not session.in_step:
+            return
+        for site, parameter, group in self.each(optimizer):
+            state = optimizer.state.get(parameter, {})
+            op, attributes = described(optimizer, group, state)
+            for role, name in _MOMENTS.items():
+                moment = state.get(name)
+                if isinstance(moment, torch.Tensor):
+                    session.tap(site, "update", role, moment.detach(),
+                                session.like_parameter(parameter, moment), op, attributes)
+            session.tap(site, "update", "param", parameter.detach(), session.of_parameter(parameter),
+                        op, attributes)
+            session.stepped.add(id(parameter))
+        if optimizer.param_groups:
+            session.scalar("optimizer", "update", "learning_rate", optimizer.param_groups[0]["lr"])
+        if session.all_stepped():
+            session.end_step()
+
+
+_MOMENTS = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq",
+            "momentum": "momentum_buffer"}
+
+
+def described(optimizer, group, state):
+    """(op, attributes) as the rules of the optimizer read them."""
+    kind = type(optimizer).__name__.lower()
+    attributes = {name: float(group[name]) for name in ("lr", "eps", "weight_decay", "momentum",
+                                                       "dampening")
+                  if isinstance(group.get(name), (int, float))}
+    if isinstance(group.get("lr"), torch.Tensor):
+        attributes["lr"] = float(group["lr"])
+    if "betas" in group:
+        attributes["beta1"], attributes["beta2"] = map(float, group["betas"])
+    for name in ("amsgrad", "nesterov", "maximize"):
+        if name in group:
+            attributes[name] = bool(group[name])
+    step = state.get("step")
+    if step is not None:
+        attributes["step"] = float(step)
+    return kind, attributes
