@@ -19,6 +19,15 @@ bool may_be_last(trace::CutReason reason) {
 
 }  // namespace
 
+void add_dropped(trace::Segment& segment, const std::string& reason, int64_t count) {
+  const auto same = std::find_if(segment.dropped.begin(), segment.dropped.end(),
+                                 [&](const auto& entry) { return entry.first == reason; });
+  if (same != segment.dropped.end())
+    same->second += count;
+  else
+    segment.dropped.emplace_back(reason, count);
+}
+
 RankLog::RankLog(int slot, trace::RunFacts facts)
     : slot_(slot), facts_(std::move(facts)), open_(fresh()) {}
 
@@ -52,7 +61,7 @@ void RankLog::accept(QueueItem item, std::vector<CutSegment>& out) {
           },
           [&](CollectiveCompleted& completed) { complete(completed); },
           [&](FactAdded& fact) { set_fact(fact.key, fact.value); },
-          [&](LeftOut& left_out) { leave_out(left_out); },
+          [&](LeftOut& left_out) { add_dropped(open_.segment, left_out.reason, left_out.count); },
           [&](CutNow& now) {
             cut(now.reason, now.detail, out);
             // Between steps there is no file to wait for.
@@ -90,17 +99,6 @@ void RankLog::complete(CollectiveCompleted& completed) {
   issued_.erase(found);
 }
 
-void RankLog::leave_out(const LeftOut& left_out) {
-  auto& dropped = open_.segment.dropped;
-  const auto same = std::find_if(dropped.begin(), dropped.end(), [&](const auto& entry) {
-    return entry.first == left_out.reason;
-  });
-  if (same != dropped.end())
-    same->second += left_out.count;
-  else
-    dropped.emplace_back(left_out.reason, left_out.count);
-}
-
 void RankLog::append_open_collectives() {
   for (auto& [index, collective] : issued_) {
     collective.complete_sequence = -1;
@@ -125,6 +123,17 @@ void RankLog::cut(trace::CutReason reason, const std::string& detail,
   open_.segment.cut_detail = detail;
   out.push_back(std::exchange(open_, fresh()));
   growth_ = {};
+}
+
+std::optional<CutSegment> RankLog::note(trace::CutReason reason, const std::string& detail) const {
+  if (!any_step_) return std::nullopt;
+  CutSegment cut = fresh();
+  cut.segment.step = step_;
+  cut.segment.rank = facts_.rank;
+  cut.segment.facts = facts_;
+  cut.segment.cut = reason;
+  cut.segment.cut_detail = detail;
+  return cut;
 }
 
 void RankLog::cut_for_death(trace::CutReason reason, const std::string& detail,

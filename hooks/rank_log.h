@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct CutSegment {
   std::vector<std::shared_ptr<SealLatch>> waiters;
 };
 
+// Adds to the counts of what was left out.
+void add_dropped(trace::Segment& segment, const std::string& reason, int64_t count);
+
 class RankLog {
  public:
   RankLog(int slot, trace::RunFacts facts);
@@ -32,6 +36,8 @@ class RankLog {
 
   const Growth& growth() const { return growth_; }
   bool in_step() const { return in_step_; }
+  // The last cut said how the process died, and nothing came since.
+  bool died() const { return died_; }
   // Appends what is there, even an empty segment, when a step is open. Cuts that may be the last
   // ones of the process (exception, signal, close, step end) include the collectives nobody waited
   // for.
@@ -39,13 +45,14 @@ class RankLog {
   // Same, unless the previous cut already said how the process died and nothing came since.
   void cut_for_death(trace::CutReason reason, const std::string& detail,
                      std::vector<CutSegment>& out);
+  // A segment without rows that takes nothing from the open one; nullopt before the first step.
+  std::optional<CutSegment> note(trace::CutReason reason, const std::string& detail) const;
   void set_fact(const std::string& key, const std::string& value) { facts_.facts[key] = value; }
 
  private:
   void begin_step(int64_t step, std::vector<CutSegment>& out);
   void add_row(Row& row, const QueueItem& item);
   void complete(CollectiveCompleted& completed);
-  void leave_out(const LeftOut& left_out);
   void append_open_collectives();
   CutSegment fresh() const;
 

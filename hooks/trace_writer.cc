@@ -18,6 +18,9 @@ namespace {
 
 // A quarter of the bound in one rank's segment: room is freed before anybody waits for it.
 constexpr int64_t kByteShare = 4;
+// How often a writer with nothing to do looks whether a trigger fired in another process.
+constexpr int kListenMs = 1000;
+constexpr const char* kClosed = "the recorder was closed";
 
 void block_all_signals() {
   sigset_t all;
@@ -50,6 +53,7 @@ TraceWriter::TraceWriter(trace::CapturePlan plan)
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       process_(getpid()),
       queue_(std::make_unique<BoundedQueue>(plan_.queue_bytes, wake_fd_)) {
+  if (plan_.ring > 0) ring_ = std::make_unique<Ring>(plan_);
   thread_ = start_without_signals([this] { run(); });
 }
 
@@ -63,7 +67,9 @@ bool TraceWriter::works() const {
          getpid() == process_;
 }
 
-bool TraceWriter::dying() const { return death_pending(this); }
+bool TraceWriter::dying() const {
+  return death_pending(this);
+}
 
 void TraceWriter::seal_on_death() {
   watch_for_death(this);
@@ -97,9 +103,16 @@ void TraceWriter::run() {
       idle_ = taken && items.empty() && !anything_grows();
       accept(items);
       cut_what_is_due();
+      // An uncaught exception is followed by SIGABRT; the first one is the cause.
+      const bool told = std::all_of(ranks_.begin(), ranks_.end(),
+                                    [](const auto& entry) { return entry.second.died(); });
       if (death) cut_all(death->reason, death->detail);
-      if (last) cut_all(trace::CutReason::kClose, "the recorder was closed");
-      write_cut_segments();
+      if (last) cut_all(trace::CutReason::kClose, kClosed);
+      listen();
+      settle_cut_segments();
+      if (death && !told) end_ring(death->reason, death->detail);
+      if (last) end_ring(trace::CutReason::kClose, kClosed);
+      write_one_of_the_past();
       if (death) acknowledge_death();
       if (!dying()) written_.clear();
       if (last) break;
@@ -118,14 +131,15 @@ void TraceWriter::wait_for_work() {
   std::optional<Clock::time_point> deadline;
   for (const auto& [slot, log] : ranks_)
     if (log.growth().rows > 0)
-      deadline = std::min(deadline.value_or(Clock::time_point::max()),
-                          log.growth().oldest + kCutAge);
+      deadline =
+          std::min(deadline.value_or(Clock::time_point::max()), log.growth().oldest + kCutAge);
   int milliseconds = idle_ ? -1 : 0;
   if (deadline) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
     milliseconds = static_cast<int>(std::max<int64_t>(0, left.count()));
   }
-  if (stopping_.load()) milliseconds = 0;
+  if (ring_) milliseconds = milliseconds < 0 ? kListenMs : std::min(milliseconds, kListenMs);
+  if (stopping_.load() || !past_.empty()) milliseconds = 0;
   pollfd descriptors[2] = {{wake_fd_, POLLIN, 0}, {death_request_fd(), POLLIN, 0}};
   poll(descriptors, 2, milliseconds);
   uint64_t count = 0;
@@ -139,20 +153,28 @@ bool TraceWriter::anything_grows() const {
 
 void TraceWriter::accept(std::vector<QueueItem>& items) {
   for (QueueItem& item : items) {
+    const auto fired = ring_ ? ring_->look(item) : std::nullopt;
     if (auto* added = std::get_if<RankAdded>(&item.body)) {
       ranks_.try_emplace(item.slot, item.slot, std::move(added->facts));
       continue;
     }
     const auto rank = ranks_.find(item.slot);
     if (rank == ranks_.end()) continue;
-    if (std::holds_alternative<StepEnded>(item.body))
-      rank->second.set_fact("filter.unmatched", joined(filter_.unmatched()));
+    const bool ends = std::holds_alternative<StepEnded>(item.body);
+    if (ends) rank->second.set_fact("filter.unmatched", joined(filter_.unmatched()));
     rank->second.accept(std::move(item), cut_);
+    if (ends) listen();
+    if (fired) {
+      if (rank->second.growth().rows > 0)  // else the item itself was the cut
+        rank->second.cut(trace::CutReason::kTrigger, fired->trigger + ": " + fired->detail, cut_);
+      ring_->announce(*fired);
+      fire(*fired);
+    }
     // Each rank is looked at after each row: a burst in the queue becomes segments of 512 rows.
     if (const auto reason = cut_due(rank->second.growth(), rank->second.growth().oldest,
                                     plan_.queue_bytes / kByteShare, false))
       rank->second.cut(*reason, "", cut_);
-    if (!cut_.empty()) write_cut_segments();
+    if (!cut_.empty()) settle_cut_segments();
   }
 }
 
@@ -170,20 +192,28 @@ void TraceWriter::cut_all(trace::CutReason reason, const std::string& detail) {
     death ? log.cut_for_death(reason, detail, cut_) : log.cut(reason, detail, cut_);
 }
 
-void TraceWriter::write_cut_segments() {
+void TraceWriter::settle_cut_segments() {
   for (CutSegment& cut : cut_) {
-    if (!failed_.load(std::memory_order_relaxed)) write(cut);
+    const bool held = ring_ && ring_->holds(cut);
+    if (!held) write(cut);
     // The waiter may look at the file as soon as it runs, so the file comes first.
     for (const auto& waiter : cut.waiters) waiter->open();
     queue_->release(cut.slot, cut.segment.records.size(), cut.bytes, [this] { return dying(); });
-    written_.push_back(std::move(cut));
+    if (held)
+      ring_->memory().keep(std::move(cut));
+    else
+      written_.push_back(std::move(cut));
   }
   cut_.clear();
-  if (!dying()) written_.clear();
+  if (dying()) return;
+  written_.clear();
+  if (ring_) ring_->memory().trim(ring_limit());
 }
 
 void TraceWriter::write(CutSegment& cut) {
+  if (failed_.load(std::memory_order_relaxed)) return;
   try {
+    if (ring_) ring_->stamp(cut);
     trace::write_segment(plan_.out, cut.segment);
     std::error_code ignored;
     const auto size = std::filesystem::file_size(
@@ -193,6 +223,51 @@ void TraceWriter::write(CutSegment& cut) {
   } catch (const std::exception& error) {
     give_up(error.what());
   }
+}
+
+void TraceWriter::listen() {
+  if (!ring_) return;
+  if (const auto fired = ring_->heard()) fire(*fired);
+}
+
+void TraceWriter::fire(const Fired& fired) {
+  std::vector<CutSegment> past = ring_->fire(fired);
+  settle_cut_segments();
+  // The newest steps come first, also before what an earlier trigger left to be written.
+  for (auto cut = past.rbegin(); cut != past.rend(); ++cut) {
+    past_bytes_ += cut->bytes;
+    past_.push_front(std::move(*cut));
+  }
+}
+
+void TraceWriter::end_ring(trace::CutReason reason, const std::string& detail) {
+  if (!ring_) return;
+  if (const auto fired = ring_->at_exit(detail)) fire(*fired);
+  while (!past_.empty()) write_one_of_the_past();
+  if (ring_->ever_fired()) return;
+  for (const auto& [slot, log] : ranks_) {
+    const std::string nothing = ring_->nothing_fired(slot);
+    const bool closed = reason == trace::CutReason::kClose;
+    auto note = log.note(reason, closed ? nothing : detail + "; " + nothing);
+    if (!note) continue;
+    write(*note);
+    written_.push_back(*std::move(note));
+  }
+}
+
+void TraceWriter::write_one_of_the_past() {
+  if (past_.empty()) return;
+  written_.push_back(std::move(past_.front()));
+  past_.pop_front();
+  past_bytes_ -= written_.back().bytes;
+  write(written_.back());
+}
+
+int64_t TraceWriter::ring_limit() const {
+  // What the ring holds may have to be written, within the bound on the trace, and rows beside it.
+  const int64_t room = (plan_.trace_bytes - written_bytes()) / 2;
+  const int64_t limit = plan_.trace_bytes > 0 ? std::min(plan_.ring_bytes, room) : plan_.ring_bytes;
+  return std::max<int64_t>(0, limit - past_bytes_);
 }
 
 void TraceWriter::give_up(const std::string& message) {

@@ -109,10 +109,26 @@ std::string read_phase_name(const Json& value) {
   return name;
 }
 
+Trigger read_trigger(const Json& value) {
+  const auto text = value.get<std::string>();
+  const auto trigger = trigger_from_text(text);
+  if (!trigger)
+    throw std::out_of_range("names no trigger: '" + text + "'; there are " +
+                            std::string(kTriggerWords) + " (any factor above 1)");
+  return *trigger;
+}
+
+Json json_of(const std::vector<Trigger>& triggers) {
+  Json words = Json::array();
+  for (const Trigger& trigger : triggers) words.push_back(text_of(trigger));
+  return words;
+}
+
 NoiseRule read_noise_rule(const Json& json, const std::string& path) {
   NoiseRule rule;
   read_object(json, path,
-              {plain_field("site", rule.site), plain_field("role", rule.role),
+              {plain_field("site", rule.site),
+               plain_field("role", rule.role),
                {"phase",
                 [&](const Json& value) {
                   if (value != "") rule.phase = read_phase_name(value);
@@ -172,6 +188,9 @@ std::string to_json(const CapturePlan& plan) {
                {"ranks", plan.ranks},
                {"queue_bytes", plan.queue_bytes},
                {"trace_bytes", plan.trace_bytes},
+               {"ring", plan.ring},
+               {"triggers", json_of(plan.triggers)},
+               {"ring_bytes", plan.ring_bytes},
                {"repeats", plan.repeats}};
   if (plan.perturbation) json["perturbation"] = json_of(*plan.perturbation);
   return json.dump(2);
@@ -194,21 +213,32 @@ CapturePlan parse_capture_plan(const std::string& text) {
                   if (!level) throw std::out_of_range("names no level: '" + name + "'");
                   plan.level = *level;
                 }},
-               plain_field("full_sites", plan.full_sites), plain_field("sites", plan.sites),
+               plain_field("full_sites", plan.full_sites),
+               plain_field("sites", plan.sites),
                {"phases",
                 [&](const Json& value) {
                   if (!value.is_array()) throw std::out_of_range("must be a list of phase names");
                   for (const Json& entry : value) plan.phases.push_back(read_phase_name(entry));
                 }},
-               integers_field("steps", plan.steps), integers_field("ranks", plan.ranks),
+               integers_field("steps", plan.steps),
+               integers_field("ranks", plan.ranks),
                integer_field("queue_bytes", plan.queue_bytes, 1),
                integer_field("trace_bytes", plan.trace_bytes, 0),
-               integer_field("repeats", plan.repeats, 1),
-               {"perturbation",
+               integer_field("ring", plan.ring, 0),
+               {"triggers",
                 [&](const Json& value) {
+                  if (!value.is_array()) throw std::out_of_range("must be a list of triggers");
+                  for (const Json& entry : value) plan.triggers.push_back(read_trigger(entry));
+                }},
+               integer_field("ring_bytes", plan.ring_bytes, 1),
+               integer_field("repeats", plan.repeats, 1),
+               {"perturbation", [&](const Json& value) {
                   if (!value.is_null()) plan.perturbation = read_perturbation(value);
                 }}});
   if (plan.out.empty()) refuse("field 'out' is missing: the trace folder");
+  if (!plan.triggers.empty() && plan.ring == 0)
+    refuse("field 'triggers' needs 'ring': how many steps to keep in memory");
+  if (plan.ring > 0 && plan.triggers.empty()) plan.triggers = default_triggers();
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/dtype.h"
+#include "trace/trigger.h"
 #include "trace/vocabulary.h"
 
 namespace nanhunt::trace {
@@ -42,9 +43,14 @@ struct CapturePlan {
   std::vector<int32_t> ranks;       // empty = all
   int64_t queue_bytes = 256 << 20;  // bound on rows and values waiting for the writer, per process
   int64_t trace_bytes = 0;          // bound on what a process writes; 0 = none
-  int32_t repeats = 1;  // calibration: the program runs this many times, one trace folder
-                        // each (out/000, out/001, ...), with seeds seed, seed + 1, ...;
-                        // repeat 0 is not perturbed
+  // Watching: the last `ring` steps stay in memory and are written when a trigger fires; 0 = off,
+  // every step is written. No triggers named: default_triggers().
+  int32_t ring = 0;
+  std::vector<Trigger> triggers;
+  int64_t ring_bytes = 1 << 30;  // bound on the rows and values of the ring, per process
+  int32_t repeats = 1;           // calibration: the program runs this many times, one trace folder
+                                 // each (out/000, out/001, ...), with seeds seed, seed + 1, ...;
+                                 // repeat 0 is not perturbed
   std::optional<Perturbation> perturbation;
 };
 

@@ -12,6 +12,11 @@ std::string describe(const What& what) {
   return text;
 }
 
+uint64_t non_finite_elements(const Record& record) {
+  const Statistics& statistics = record.statistics;
+  return record.what.role == "mask" ? statistics.nan + statistics.pos_inf : statistics.non_finite();
+}
+
 // A number is a whole component: "linear_fc1" and "linear_fc2" are different kinds of site.
 std::string site_kind(const std::string& site) {
   const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };

@@ -64,6 +64,8 @@ struct Record {
   bool has_values = false;
 };
 
+// Elements that are NaN or Inf and may not be: -Inf in a mask means "masked" and is not counted.
+uint64_t non_finite_elements(const Record& record);
 // "step 2 decoder.layers.0.mlp.linear_fc1 forward output"
 std::string describe(const What& what);
 // Site with each number replaced by *: sites of one kind share it.

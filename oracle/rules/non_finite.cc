@@ -8,11 +8,6 @@
 namespace nanhunt::oracle {
 namespace {
 
-uint64_t forbidden(const trace::Record& record) {
-  const auto& statistics = record.statistics;
-  return record.what.role == "mask" ? statistics.nan + statistics.pos_inf : statistics.non_finite();
-}
-
 std::string counts(const trace::Statistics& s) {
   return std::to_string(s.nan) + " NaN, " + std::to_string(s.pos_inf) + " +Inf, " +
          std::to_string(s.neg_inf) + " -Inf of " + std::to_string(s.count) +
@@ -22,7 +17,7 @@ std::string counts(const trace::Statistics& s) {
 std::vector<Finding> check(const RuleInput& input) {
   std::map<std::pair<trace::What, int32_t>, Finding> by_tensor;
   for (const auto& record : input.step.records) {
-    const uint64_t count = forbidden(record);
+    const uint64_t count = trace::non_finite_elements(record);
     if (count == 0) continue;
     const auto key = std::pair(record.what, record.where.microbatch);
     const auto found = by_tensor.find(key);

@@ -35,6 +35,9 @@ CapturePlan every_field_set() {
   plan.ranks = {2};
   plan.queue_bytes = 12345;
   plan.trace_bytes = 1LL << 40;
+  plan.ring = 4;
+  plan.triggers = {{TriggerKind::kGradNorm, 0x1.fp3}, {TriggerKind::kExit, 0}};
+  plan.ring_bytes = 1LL << 33;
   plan.repeats = 7;
   plan.perturbation = Perturbation{.seed = 0xFFFF'FFFF'FFFF'FFFF,
                                    .ulp_parameters = false,
@@ -54,6 +57,9 @@ TEST(CapturePlan, SurvivesItsJson) {
   EXPECT_EQ(back.ranks, plan.ranks);
   EXPECT_EQ(back.queue_bytes, plan.queue_bytes);
   EXPECT_EQ(back.trace_bytes, plan.trace_bytes);
+  EXPECT_EQ(back.ring, plan.ring);
+  EXPECT_EQ(back.triggers, plan.triggers) << "factors to the last bit";
+  EXPECT_EQ(back.ring_bytes, plan.ring_bytes);
   EXPECT_EQ(back.repeats, plan.repeats);
   ASSERT_TRUE(back.perturbation);
   EXPECT_EQ(back.perturbation->seed, plan.perturbation->seed);
@@ -70,6 +76,39 @@ TEST(CapturePlan, OnlyTheFolderIsNeeded) {
   EXPECT_EQ(plan.out, "x");
   EXPECT_EQ(plan.level, Level::kStats);
   EXPECT_FALSE(plan.perturbation);
+  EXPECT_EQ(plan.ring, 0);
+  EXPECT_TRUE(plan.triggers.empty());
+}
+
+TEST(CapturePlan, RingWithoutTriggersWaitsForNonFiniteAndExit) {
+  const CapturePlan plan = parse_capture_plan(R"({"out": "x", "ring": 3})");
+  EXPECT_EQ(plan.triggers, default_triggers());
+  const CapturePlan named = parse_capture_plan(R"({"out": "x", "ring": 3, "triggers": ["exit"]})");
+  EXPECT_EQ(named.triggers, (std::vector<Trigger>{{TriggerKind::kExit, 0}}));
+}
+
+TEST(CapturePlan, TriggersAreReadAndWritten) {
+  for (const char* text : {"nonfinite", "loss>2x", "loss>1.5x", "gnorm>10x", "exit"}) {
+    const auto trigger = trigger_from_text(text);
+    ASSERT_TRUE(trigger) << text;
+    EXPECT_EQ(text_of(*trigger), text);
+  }
+  EXPECT_EQ(trigger_from_text("loss>2.5x")->factor, 2.5);
+  for (const char* text : {"", "nan", "nonfinite ", "loss", "loss>2", "loss>x", "loss>1x",
+                           "loss>-2x", "loss>infx", "loss>nanx", "loss> 2x", "gnorm<2x", "exit>2x"})
+    EXPECT_FALSE(trigger_from_text(text)) << text;
+}
+
+TEST(CapturePlan, RefusesARingByName) {
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ring": 2, "triggers": ["los>2x"]})"),
+              HasSubstr("'triggers' names no trigger: 'los>2x'"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ring": 2, "triggers": "exit"})"),
+              HasSubstr("'triggers' must be a list"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ring": 2, "triggers": [2]})"),
+              HasSubstr("'triggers' has the wrong type"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "triggers": ["exit"]})"), HasSubstr("needs 'ring'"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ring": -1})"), HasSubstr("'ring' must be at least 0"));
+  EXPECT_THAT(refusal_of(R"({"out": "x", "ring": 1, "ring_bytes": 0})"), HasSubstr("at least 1"));
 }
 
 TEST(CapturePlan, RefusesByName) {

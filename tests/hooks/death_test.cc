@@ -75,9 +75,9 @@ Death run_victim(const TraceFolder& folder, const std::string& mode, int rows, i
 }
 
 // No segment at all reads as a rank that got nowhere.
-trace::RankProgress progress_of(const TraceFolder& folder) {
+trace::RankProgress progress_of(const TraceFolder& folder, int64_t step = 0) {
   try {
-    return trace::TraceReader(folder.trace()).progress(0).at(0);
+    return trace::TraceReader(folder.trace()).progress(step).at(0);
   } catch (const trace::Error&) {
     return {};
   }
@@ -120,6 +120,30 @@ TEST_P(NothingIsLost, UpToTheLastRow) {
   EXPECT_EQ(progress.cut_detail, way.detail);
 }
 
+// The ring of the steps before, too.
+TEST_P(NothingIsLost, OfARingThatWaitsForTheExit) {
+  const WayToDie& way = GetParam();
+  TraceFolder folder;
+  EXPECT_TRUE(run_victim(folder, "ring:" + way.mode, kRows).by_signal(way.signal));
+  EXPECT_TRUE(progress_of(folder, 0).complete);
+  EXPECT_EQ(progress_of(folder, 0).last_sequence, kRows - 1);
+  EXPECT_EQ(progress_of(folder, 1).last_sequence, 0);
+  EXPECT_EQ(progress_of(folder, 1).cut, way.cut);
+  EXPECT_EQ(progress_of(folder, 1).cut_detail, way.detail);
+}
+
+TEST_P(NothingIsLost, ButTheRingThatDoesNotWaitForIt) {
+  const WayToDie& way = GetParam();
+  TraceFolder folder;
+  EXPECT_TRUE(run_victim(folder, "watch:" + way.mode, kRows).by_signal(way.signal));
+  const trace::TraceReader reader(folder.trace());
+  EXPECT_EQ(reader.steps(), std::vector<int64_t>{1});
+  EXPECT_TRUE(reader.read_step(1).records.empty());
+  EXPECT_EQ(progress_of(folder, 1).cut, way.cut);
+  EXPECT_EQ(progress_of(folder, 1).cut_detail,
+            way.detail + "; ring: 2 steps watched, no trigger fired");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Ways, NothingIsLost,
     testing::Values(
@@ -130,6 +154,28 @@ INSTANTIATE_TEST_SUITE_P(
         WayToDie{"throw", SIGABRT, trace::CutReason::kException, "loss is not a number"},
         WayToDie{"throw_in_thread", SIGABRT, trace::CutReason::kException, "lost in a thread"}),
     [](const auto& way) { return way.param.mode; });
+
+TEST(Death, KillLosesTheRing) {
+  TraceFolder folder;
+  const Death death = run_victim(folder, "ring:for_ever", 5, 10);
+  EXPECT_TRUE(death.by_signal(SIGKILL));
+  EXPECT_THROW(trace::TraceReader(folder.trace()), trace::Error);
+}
+
+TEST(Death, NanInARingIsReadableOnceItsTapReturned) {
+  TraceFolder folder;
+  const Death death = run_victim(folder, "watch:nan", kRows, kRows + 2);
+  ASSERT_TRUE(death.by_signal(SIGKILL));
+  EXPECT_EQ(trace::TraceReader(folder.trace()).read_step(1).records.back().what.site, "bad");
+}
+
+TEST(Death, RingOfAProcessThatSurvivesGoesOn) {
+  TraceFolder folder;
+  const Death death = run_victim(folder, "ring:survive", 5);
+  EXPECT_TRUE(death.by_exit(0));
+  EXPECT_TRUE(progress_of(folder, 1).complete);
+  EXPECT_EQ(progress_of(folder, 1).last_sequence, 10);
+}
 
 TEST(Death, CrashWithTheQueueLockedDoesNotHang) {
   TraceFolder folder;

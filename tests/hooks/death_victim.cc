@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training process that dies in a given way: death_victim TRACE MODE ROWS
 // Records rows and tells each one on stdout, after record() returned, as a pair of int64:
-// sequence number and monotonic time in ns. After ROWS rows it does what MODE says.
+// sequence number and monotonic time in ns. After ROWS rows it does what MODE says. A mode that
+// starts with "ring:" keeps the last step in a ring that is written at exit, "watch:" in one that
+// waits for a NaN only; step 0 has the rows, step 1 one more.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,7 +41,9 @@ void record_rows(RankRecorder& rank, int count) {
 
 volatile int zero = 0;
 
-void fault() { *reinterpret_cast<volatile int*>(static_cast<intptr_t>(zero) + 8) = 1; }
+void fault() {
+  *reinterpret_cast<volatile int*>(static_cast<intptr_t>(zero) + 8) = 1;
+}
 
 // Keeps recording until the parent kills it.
 [[noreturn]] void record_for_ever(RankRecorder& rank) {
@@ -105,20 +109,38 @@ int die(const std::string& mode, const trace::CapturePlan& plan, RankRecorder& r
   return 0;
 }
 
-int run(const std::string& folder, const std::string& mode, int rows) {
-  // The program's own way to shut down, installed before ours.
-  if (mode == "survive") std::signal(SIGTERM, [](int) {});
+// Takes the word before the colon off the mode.
+void set_ring(trace::CapturePlan& plan, std::string& mode) {
+  const size_t colon = mode.find(':');
+  if (colon == std::string::npos) return;
+  const bool exit = mode.substr(0, colon) == "ring";
+  mode.erase(0, colon + 1);
+  plan.ring = 1;
+  plan.triggers = {{exit ? trace::TriggerKind::kExit : trace::TriggerKind::kNonFinite, 0}};
+}
+
+int run(const std::string& folder, std::string mode, int rows) {
   trace::CapturePlan plan;
   plan.out = folder;
+  set_ring(plan, mode);
+  // The program's own way to shut down, installed before ours.
+  if (mode == "survive") std::signal(SIGTERM, [](int) {});
   Recorder recorder(plan);
   recorder.seal_on_death();
   RankRecorder& rank = recorder.add_rank(facts_of_rank(0));
   rank.begin_step(0);
   record_rows(rank, rows);
+  if (plan.ring > 0) {
+    rank.end_step();
+    rank.begin_step(1);
+    record_rows(rank, 1);
+  }
   return die(mode, plan, rank);
 }
 
 }  // namespace
 }  // namespace nanhunt::hooks
 
-int main(int, char** argv) { return nanhunt::hooks::run(argv[1], argv[2], std::atoi(argv[3])); }
+int main(int, char** argv) {
+  return nanhunt::hooks::run(argv[1], argv[2], std::atoi(argv[3]));
+}
