@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job's trace holds, with and without an edit of the job, and what is said when it cannot be."""
+
+import pathlib
+import tempfile
+import unittest
+
+import job
+
+ATTACHED = """
+import torch, nanhunt
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+optimizer = torch.optim.AdamW(model.parameters())
+{attach}
+for step in range(2):
+    x = torch.randn(6, 8)
+    {broken}
+    loss = model(x).square().mean()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+{end}
+"""
+
+
+class Capture(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def script(self, attach="", broken="", end="", text=ATTACHED):
+        path = pathlib.Path(self.folder.name) / "train.py"
+        path.write_text(text.format(attach=attach, broken=broken, end=end))
+        return path
+
+    def test_no_edit_and_attach_give_the_same_records(self):
+        edited = job.run(self.folder.name, [self.script("nanhunt.attach(model)")], hooked=False)
+        unedited = job.run(self.folder.name, [self.script()])
+        rows = job.records(edited.trace)
+        self.assertEqual(rows, job.records(unedited.trace))
+        self.assertEqual({row.phase for row in rows},
+                         {"forward", "loss", "backward", "unscaled", "clipped", "update"})
+        self.assertIn("exp_avg_sq", {row.role for row in rows})
+        self.assertIn("clip_factor", {row.role for row in rows})
+
+    def test_a_job_of_the_bundled_ones_too(self):
+        words = [job.JOBS / "parallel.py", "--steps=1"]
+        first = job.run(self.folder.name, words)
+        again = job.run(self.folder.name, words)
+        self.assertGreater(len(job.records(first.trace)), 300)
+        self.assertEqual(job.records(first.trace), job.records(again.trace))
+
+    def test_healthy_is_clean_and_nan_is_found(self):
+        healthy = job.run(self.folder.name, [self.script()])
+        self.assertEqual(job.verdict("scan", healthy.trace)["verdict"], "clean")
+        broken = job.run(self.folder.name, [self.script(
+            broken="model[2].weight.data[1, 2] = float('nan') if step == 0 else 0")])
+        found = job.verdict("scan", broken.trace)
+        self.assertEqual(found["verdict"], "non-finite")
+        self.assertEqual(found["origins"][0]["finding"]["site"], "2.weight")
+
+    def test_without_capture_nothing_is_written(self):
+        ended = job.run(self.folder.name, [self.script("nanhunt.attach(model)")], level=None)
+        self.assertEqual((ended.status, ended.trace.exists()), (0, False))
+
+    def test_os_exit_loses_no_step(self):
+        ended = job.run(self.folder.name, [self.script(end="import os; os._exit(7)")])
+        self.assertEqual(ended.status, 7)
+        self.assertEqual(len({row.step for row in job.records(ended.trace)}), 2)
+
+    def test_another_torch_is_refused_and_the_job_goes_on(self):
+        wrong = pathlib.Path(self.folder.name) / "libnanhunt_torch.so"
+        wrong.write_bytes(b"\0nanhunt built for torch 1.2.3\0")
+        import subprocess
+        import sys
+        plan = {"out": self.folder.name + "/t", "level": "stats"}
+        done = subprocess.run([sys.executable, "-m", "nanhunt", str(self.script())],
+                              env=job.environment(plan, wrong), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("built for torch 1.2.3, this is torch", done.stderr)
+
+    def test_a_hook_that_fails_is_said_once_and_the_job_goes_on(self):
+        script = self.script("import nanhunt.activations; nanhunt.activations.batch_of = None\n"
+                             "nanhunt.attach(model)")
+        ended = job.run(self.folder.name, [script])
+        self.assertEqual(ended.status, 0, ended.errors)
+        self.assertEqual(ended.errors.count("nanhunt: capture stopped"), 1)
+
+    def test_several_optimizers(self):
+        text = ATTACHED.replace("optimizer = torch.optim.AdamW(model.parameters())", """
+class Both:
+    def __init__(self, *parts): self.parts = parts
+    def step(self): [part.step() for part in self.parts]
+    def zero_grad(self): [part.zero_grad() for part in self.parts]
+optimizer = Both(torch.optim.AdamW(model[0].parameters()),
+                 torch.optim.SGD(model[2].parameters(), lr=0.1, momentum=0.9))""")
+        ended = job.run(self.folder.name, [self.script(text=text)])
+        updates = {(row.step, row.site) for row in job.records(ended.trace)
+                   if (row.phase, row.role) == ("update", "param")}
+        self.assertEqual(len(updates), 8)
+
+    def test_without_an_optimizer(self):
+        text = ATTACHED.replace("optimizer.step()", "").replace("optimizer.zero_grad()", "")
+        ended = job.run(self.folder.name, [self.script(text=text)])
+        self.assertEqual(ended.status, 0)
+        self.assertIn("output", {row.role for row in job.records(ended.trace)})
+
+
+if __name__ == "__main__":
+    unittest.main()
