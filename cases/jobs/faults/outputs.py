@@ -33,6 +33,10 @@ def with_element(run, output, change):
     return output
 
 
+def not_a_number(value):
+    return torch.full_like(value, float("nan"))
+
+
 def one_element(run):
     """1e-3 is added to one element of the MLP's output."""
 
@@ -52,7 +56,7 @@ def nan_one(run):
         output = forward(*args, **kwargs)
         if not (run.on_microbatch() and run.on_rank()):
             return output
-        return with_element(run, output, lambda value: value * float("nan"))
+        return with_element(run, output, not_a_number)
 
     replace_forward(run, "mlp", around)
 
@@ -94,7 +98,7 @@ def nan_masked_away(run):
         output = forward(x)
         if not (run.on_microbatch() and run.on_rank()):
             return output
-        return with_element(run, output, lambda value: value * float("nan"))
+        return with_element(run, output, not_a_number)
 
     def mask(forward, x):
         mlp = run.module("mlp")
