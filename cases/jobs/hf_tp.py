@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 
 import torch
+from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.distributed import DistributedConfig
 from transformers.utils import logging
@@ -17,7 +18,9 @@ def build(args):
     config = LlamaConfig.from_pretrained(pathlib.Path(__file__).parent / "llama_config.json")
     layout = DistributedConfig(tp_size=args.tp, fsdp_size=args.dp) if args.world > 1 else None
     with tempfile.TemporaryDirectory() as folder, fp8.linears(args.fp8):
-        LlamaForCausalLM(config).save_pretrained(folder)
+        config.save_pretrained(folder)
+        weights = LlamaForCausalLM(config).state_dict()
+        save_file(weights, pathlib.Path(folder) / "model.safetensors", metadata={"format": "pt"})
         model = LlamaForCausalLM.from_pretrained(
             folder, dtype=common.DTYPES[args.dtype], attn_implementation=args.attention,
             distributed_config=layout)
