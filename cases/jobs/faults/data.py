@@ -9,7 +9,8 @@ from torch.utils.data import DistributedSampler
 
 
 def replace_order(run, around):
-    """From the fault's step on, its rank follows around(orders by rank, rank, ranks)."""
+    """From the fault's step on, its rank follows around(order of a rank, rank, ranks, items of a
+    step)."""
     samples = run.args.batch // run.args.world
     patch(run, DistributedSampler, "rank", "num_replicas", samples, around)
     loader = sys.modules.get("accelerate.data_loader")
@@ -33,7 +34,8 @@ def patch(run, sampler, rank_field, size_field, items_of_step, around):
         items = order_of(self, own)
         if own == run.fault.rank:
             first = run.fault.step * items_of_step
-            others = around(lambda rank: order_of(self, rank), own, getattr(self, size_field))
+            size = getattr(self, size_field)
+            others = around(lambda rank: order_of(self, rank), own, size, items_of_step)
             items[first:] = others[first:]
         return iter(items)
 
@@ -41,10 +43,14 @@ def patch(run, sampler, rank_field, size_field, items_of_step, around):
 
 
 def ddp_other_order(run):
-    """One rank takes its samples from the end."""
-    replace_order(run, lambda order_of, rank, size: order_of(rank)[::-1])
+    """One rank is a step ahead in its order."""
+
+    def ahead(order_of, rank, size, step):
+        return order_of(rank)[step:] + order_of(rank)[:step]
+
+    replace_order(run, ahead)
 
 
 def ddp_neighbours_data(run):
     """One rank takes the samples of its neighbour."""
-    replace_order(run, lambda order_of, rank, size: order_of((rank + 1) % size))
+    replace_order(run, lambda order_of, rank, size, step: order_of((rank + 1) % size))
