@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ablate/effective.h"
-#include "ablate/hunt.h"
+#include "ablate/runner.h"
+#include "cli/capture_price.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -13,24 +16,95 @@ namespace {
 
 namespace po = boost::program_options;
 
-void print_plan(const CaseSetup& setup, const ablate::Runner& runner,
-                const ablate::Settings& settings) {
+// Two steps, so that the time of one can be told from the start of the program.
+constexpr int64_t kPricedSteps = 2;
+
+std::string command_text(const CaseSetup& setup, const ablate::Settings& settings) {
   const ablate::CommandLine line = ablate::command_line(
       setup.the_case.subject, settings, {setup.build, setup.the_case.steps, "TRACE"});
   std::string words;
   for (const auto& [name, value] : line.environment) words += name + "=" + value + " ";
   for (const std::string& word : line.words) words += word + " ";
-  std::printf("command: %s\n", words.c_str());
-  std::printf("settings: %s\n", ablate::describe(setup.the_case.subject, settings).c_str());
-  std::printf("work folder: %s\n", runner.work().c_str());
-  for (const std::string& text :
-       ablate::price(setup.the_case, setup.bench, runner.typical_seconds(), setup.jobs)) {
-    std::printf("%s\n", text.c_str());
-  }
+  return words;
 }
 
-// What the reader finds: steps, ranks, rows.
-void print_contents(const ablate::Run& run) {
+void check_it_ran(const ablate::Run& run) {
+  const bool refused = run.outcome.end == ablate::ChildEnd::kNotStarted ||
+                       (run.outcome.end == ablate::ChildEnd::kExited && run.outcome.status == 2);
+  if (refused) throw trace::Error(trace::ErrorKind::kUsage, "the subject: " + run.complaint());
+}
+
+void print_price(const CaseSetup& setup, ablate::Runner& runner, ablate::RunRequest request,
+                 bool as_json) {
+  const PricedCapture capture{setup.the_case.steps, request.plan.ring};
+  request.purpose += ", priced";
+  request.steps = kPricedSteps;
+  request.plan = {};
+  const ablate::Run run = runner.run(request);
+  check_it_ran(run);
+  if (!run.capture_failure().empty())
+    throw trace::Error(trace::ErrorKind::kUnreadable, run.capture_failure());
+  const CapturePrice price = price_of(trace::TraceReader(run.trace));
+  const std::string settings = ablate::describe(setup.the_case.subject, request.settings);
+  const std::string command = command_text(setup, request.settings);
+  if (as_json) {
+    nlohmann::json json = to_json(price, capture);
+    json["command"] = command;
+    json["settings"] = settings;
+    json["work"] = runner.work().string();
+    std::printf("%s\n", json.dump(2).c_str());
+    return;
+  }
+  std::printf("command: %s\nsettings: %s\nwork folder: %s\n%s", command.c_str(), settings.c_str(),
+              runner.work().c_str(), to_text(price, capture).c_str());
+}
+
+std::vector<trace::Trigger> triggers_of(const std::string& list) {
+  std::vector<trace::Trigger> triggers;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto trigger = trace::trigger_from_text(word);
+    if (!trigger)
+      throw trace::Error(trace::ErrorKind::kUsage,
+                         "--trigger: no trigger '" + word + "'; there are " +
+                             std::string(trace::kTriggerWords) +
+                             " (any factor above 1; put the list in quotes, > is the shell's)");
+    triggers.push_back(*trigger);
+  }
+  return triggers;
+}
+
+void set_ring(const Parsed& parsed, trace::CapturePlan& plan) {
+  if (parsed.has("ring")) plan.ring = parsed.values["ring"].as<int32_t>();
+  if (parsed.has("ring") && plan.ring < 1)
+    throw trace::Error(trace::ErrorKind::kUsage, "--ring is not positive");
+  if (parsed.has("trigger") && plan.ring == 0)
+    throw trace::Error(trace::ErrorKind::kUsage, "--trigger needs --ring: how many steps to keep");
+  if (plan.ring == 0) return;
+  plan.triggers =
+      parsed.has("trigger") ? triggers_of(parsed.text("trigger")) : trace::default_triggers();
+}
+
+// What a ring waited for and what it met: "" when there was none.
+std::string ring_text(const trace::TraceReader& reader) {
+  namespace fact = trace::ring_fact;
+  const auto& facts = reader.facts().front().facts;
+  const auto value = [&](const char* name) {
+    const auto found = facts.find(name);
+    return found == facts.end() ? std::string() : found->second;
+  };
+  const std::string trigger = value(fact::kTrigger);
+  if (trigger.empty()) return "";
+  const std::string unmatched = value(fact::kUnmatched);
+  return (trigger == "none"
+              ? "ring: " + value(fact::kStepsSeen) + " steps watched, no trigger fired"
+              : "ring: " + trigger + " fired in step " + value(fact::kTriggerStep) + ": " +
+                    value(fact::kDetail)) +
+         (unmatched.empty() ? "" : "; no record for " + unmatched);
+}
+
+// What the reader finds: steps, ranks, rows. Returns how many rows.
+int64_t print_contents(const ablate::Run& run) {
   const trace::TraceReader reader(run.trace);
   int64_t rows = 0, bytes = 0;
   for (const int64_t step : reader.steps()) {
@@ -45,14 +119,19 @@ void print_contents(const ablate::Run& run) {
               run.trace.c_str(), reader.steps().size(), reader.world_size(),
               static_cast<long>(rows), static_cast<long>(bytes), run.outcome.seconds,
               run.cached ? " (an earlier run)" : "");
+  if (const std::string ring = ring_text(reader); !ring.empty()) std::printf("%s\n", ring.c_str());
+  return rows;
 }
 
 }  // namespace
 
 int capture_command(const std::vector<std::string>& arguments) {
   po::options_description options = case_options();
-  options.add_options()("plan", po::bool_switch(), "print command and price, run nothing")(
-      "reference", po::bool_switch(), "the reference side instead of the failing one");
+  options.add_options()("plan", po::bool_switch(), "run two steps and print what a capture costs")(
+      "reference", po::bool_switch(), "the reference side instead of the failing one")(
+      "ring", po::value<int32_t>(), "keep the last N steps in memory, write them on a trigger")(
+      "trigger", po::value<std::string>()->value_name("LIST"),
+      "'nonfinite,loss>2x,gnorm>10x,exit' or some of them (default: nonfinite,exit)");
   const Parsed parsed = parse_options("capture", arguments, options, {"CASE"});
   if (parsed.wants_help) return 0;
   const CaseSetup setup = set_up_case(parsed);
@@ -62,10 +141,6 @@ int capture_command(const std::vector<std::string>& arguments) {
   ablate::ChildRunner children;
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
-  if (parsed.flag("plan")) {
-    print_plan(setup, runner, settings);
-    return 0;
-  }
   ablate::RunRequest request;
   request.purpose = reference ? "reference" : "failing side";
   request.settings = settings;
@@ -73,14 +148,18 @@ int capture_command(const std::vector<std::string>& arguments) {
   request.timeout_s = setup.the_case.timeout_s;
   request.plan.level =
       setup.the_case.level == ablate::CaseLevel::kFull ? trace::Level::kFull : trace::Level::kStats;
+  set_ring(parsed, request.plan);
+  if (parsed.flag("plan")) {
+    print_price(setup, runner, request, parsed.flag("json"));
+    return 0;
+  }
   const ablate::Run run = runner.run(request);
-  const bool refused = run.outcome.end == ablate::ChildEnd::kNotStarted ||
-                       (run.outcome.end == ablate::ChildEnd::kExited && run.outcome.status == 2);
-  if (refused) throw trace::Error(trace::ErrorKind::kUsage, "the subject: " + run.complaint());
-  print_contents(run);
+  check_it_ran(run);
+  const int64_t rows = print_contents(run);
   if (!run.ended_well()) {
     throw trace::Error(trace::ErrorKind::kUnreadable, "the subject: " + run.complaint());
   }
+  if (rows == 0) return 0;  // a ring that nothing wrote
   for (const auto& difference :
        ablate::check_effective(setup.the_case.subject, settings, trace::TraceReader(run.trace))) {
     std::printf("no effect: %s\n", ablate::describe(difference).c_str());

@@ -20,7 +20,9 @@ void add_mesh(const TraceSource& source, Settings& settings) {
     settings["mesh " + std::string(trace::name_of(axis))] =
         std::to_string(facts.mesh_size[static_cast<size_t>(a)]);
   }
-  for (const auto& [key, value] : facts.facts) settings[key] = value;
+  // How a ring came to be written is no setting of the run.
+  for (const auto& [key, value] : facts.facts)
+    if (!key.starts_with("ring.")) settings[key] = value;
 }
 
 void add_types(const SideStep& side, Settings& settings) {

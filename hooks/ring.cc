@@ -34,7 +34,7 @@ std::optional<Fired> Ring::at_exit(const std::string& how) const {
 
 std::vector<CutSegment> Ring::fire(const Fired& fired) {
   // A second trigger while the first one's steps are written tells nothing new.
-  if (!last_ || fired.step > write_until_ || fired.trigger == "exit") last_ = fired;
+  if (is_news(fired) || fired.trigger == "exit") last_ = fired;
   write_until_ = std::max({write_until_, fired.step + 1, newest_});
   std::vector<CutSegment> past = memory_.take_all();
   for (CutSegment& cut : past) stamp(cut);

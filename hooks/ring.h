@@ -34,6 +34,8 @@ class Ring {
   std::vector<CutSegment> fire(const Fired& fired);
   void announce(const Fired& fired) { files_.announce(fired); }
 
+  // False when an earlier trigger has the step written anyway.
+  bool is_news(const Fired& fired) const { return !last_ || fired.step > write_until_; }
   bool holds(const CutSegment& cut) const { return cut.segment.step > write_until_; }
   StepRing& memory() { return memory_; }
   bool ever_fired() const { return last_.has_value(); }

@@ -167,7 +167,7 @@ void TraceWriter::accept(std::vector<QueueItem>& items) {
     if (fired) {
       if (rank->second.growth().rows > 0)  // else the item itself was the cut
         rank->second.cut(trace::CutReason::kTrigger, fired->trigger + ": " + fired->detail, cut_);
-      ring_->announce(*fired);
+      if (ring_->is_news(*fired)) ring_->announce(*fired);
       fire(*fired);
     }
     // Each rank is looked at after each row: a burst in the queue becomes segments of 512 rows.

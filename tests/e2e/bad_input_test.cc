@@ -42,7 +42,8 @@ class CommandLine : public testing::TestWithParam<Refusal> {};
 TEST_P(CommandLine, IsRefused) {
   const TemporaryFolder work;
   std::vector<std::string> words = GetParam().words;
-  if (words.front() == "run") words.insert(words.end(), {"--out", (work / "out").string()});
+  if (words.front() == "run" || words.front() == "capture")
+    words.insert(words.end(), {"--out", (work / "out").string()});
   expect_refusal(nanhunt(words), GetParam().status, GetParam().message);
 }
 
@@ -54,6 +55,18 @@ INSTANTIATE_TEST_SUITE_P(
                 {"run", bundled("clean.case"), "--stepss", "3"},
                 kUsage,
                 "unknown option '--stepss'; did you mean '--steps'?"},
+        Refusal{"trigger",
+                {"capture", bundled("clean.case"), "--ring", "2", "--trigger", "nonfinite,los>2x"},
+                kUsage,
+                "--trigger: no trigger 'los>2x'"},
+        Refusal{"trigger_without_ring",
+                {"capture", bundled("clean.case"), "--trigger", "exit"},
+                kUsage,
+                "--trigger needs --ring"},
+        Refusal{"ring",
+                {"capture", bundled("clean.case"), "--ring", "0"},
+                kUsage,
+                "--ring is not positive"},
         Refusal{"toggle",
                 {"run", bundled("clean.case"), "--set", "layout.ps=on"},
                 kUsage,

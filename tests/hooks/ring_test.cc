@@ -151,6 +151,25 @@ TEST(Ring, AllRanksOfTheProcessAreWritten) {
   EXPECT_TRUE(reader.progress(3)[0].complete);
   EXPECT_TRUE(reader.progress(3)[1].complete);
   EXPECT_THAT(reader.facts_of(0)->facts.at(trace::ring_fact::kDetail), HasSubstr("rank 1"));
+  EXPECT_TRUE(std::filesystem::exists(folder.trace() / "trigger-000.txt"));
+}
+
+TEST(Ring, OneFaultIsAnnouncedOnce) {
+  for (const bool again : {false, true}) {
+    TraceFolder folder;
+    {
+      Recorder recorder(ring_plan(folder, 1, {"nonfinite"}));
+      RankRecorder& one = recorder.add_rank(facts_of_rank(0, 2));
+      RankRecorder& two = recorder.add_rank(facts_of_rank(1, 2));
+      for (int64_t step = 0; step < 8; ++step) {
+        const bool bad = step == 3 || (again && step == 7);
+        run_step(one, step, bad ? kBad : kGood);
+        run_step(two, step, bad ? kBad : kGood);
+      }
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder.trace() / "trigger-000.txt"));
+    EXPECT_EQ(std::filesystem::exists(folder.trace() / "trigger-001.txt"), again);
+  }
 }
 
 // Two recorders stand for two processes: they share nothing but the folder.
