@@ -39,7 +39,9 @@ std::map<Place, const Record*> records_of(const trace::Step& step, Phase phase,
 }
 
 std::vector<Update> updates(const RuleInput& input, const std::string& role) {
-  const auto gradients = records_of(input.step, Phase::kClipped, "grad");
+  // What the optimizer was given: the clipped gradient, or the reduced one where nothing clips.
+  auto gradients = records_of(input.step, Phase::kClipped, "grad");
+  gradients.merge(records_of(input.step, Phase::kUnscaled, "grad"));
   const bool follows = input.previous != nullptr && input.previous->step + 1 == input.step.step;
   const auto before = follows ? records_of(*input.previous, Phase::kUpdate, role)
                               : std::map<Place, const Record*>{};

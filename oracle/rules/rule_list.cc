@@ -17,6 +17,7 @@ const std::vector<Rule>& rules() {
       clip_recomputed(),
       moments_recomputed(),
       update_recomputed(),
+      parameter_moved(),
   };
   return list;
 }

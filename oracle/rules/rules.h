@@ -18,5 +18,6 @@ Rule norm_recomputed();
 Rule clip_recomputed();
 Rule moments_recomputed();
 Rule update_recomputed();
+Rule parameter_moved();
 
 }  // namespace nanhunt::oracle

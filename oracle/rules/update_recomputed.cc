@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // update_recomputed: parameters after the step.
 //   stats  param is the master rounded to its type: ||param - master|| <= u_param ||master||
-//   full   master = (1 - lr wd) master' - lr m_hat / (sqrt(v_hat) + eps), m_hat = m / (1 - b1^t),
+//   full   master (or the parameter that has none) = (1 - lr wd) master' - lr m_hat / (sqrt(v_hat)
+//   + eps), m_hat = m / (1 - b1^t),
 //          v_hat = v / (1 - b2^t), in FP64 from the captured moments and the master before; per
 //          element |difference| <= 16 u (|master'| + |update|). (Loshchilov and Hutter, Decoupled
 //          Weight Decay Regularization, 2019, algorithm 2.) The update is judged by this rule only.
@@ -31,11 +32,14 @@ std::map<std::pair<int32_t, std::string>, State> states(const trace::Step& step)
     if (record.what.role == "exp_avg") state.exp_avg = &record;
     if (record.what.role == "exp_avg_sq") state.exp_avg_sq = &record;
   }
+  for (auto& [place, state] : found) {  // without a master the parameter is its own
+    if (state.master == nullptr) state.master = state.param;
+  }
   return found;
 }
 
 void check_rounding(const RuleInput& input, const State& state, std::vector<Finding>& findings) {
-  if (state.param == nullptr || state.master == nullptr) return;
+  if (state.param == nullptr || state.master == state.param) return;
   const Record &param = *state.param, &master = *state.master;
   if (param.regions.size() != master.regions.size() || param.statistics.non_finite() > 0 ||
       master.statistics.non_finite() > 0) {
@@ -72,6 +76,10 @@ std::optional<HyperParameters> hyper_parameters(const Record& master) {
              beta2 = attribute(master, "beta2"), eps = attribute(master, "eps"),
              decay = attribute(master, "weight_decay"), step = attribute(master, "step");
   if (!lr || !beta1 || !beta2 || !eps || !decay || !step) return std::nullopt;
+  // Adam adds the decay to the gradient, and other optimizers that have these numbers are not
+  // these.
+  const bool adam = master.op == "adam" && *decay == 0;
+  if (!adam && master.op.find("adamw") == std::string::npos) return std::nullopt;
   return HyperParameters{*lr, *beta1, *beta2, *eps, *decay, *step};
 }
 

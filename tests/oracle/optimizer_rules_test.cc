@@ -142,5 +142,35 @@ TEST(UpdateRecomputed, OtherParametersAreFound) {
   EXPECT_THAT(rounding(true), SizeIs(1));
 }
 
+// A weight with moments of a first step; it moves, or it ends the step as it began it.
+std::vector<Finding> moved(bool moves, double learning_rate) {
+  StepBuilder run(mesh_facts(1, 1));
+  const auto gradient = normal_values(512, 1);
+  auto weight = normal_values(512, 2);
+  run.add(0, Phase::kForward, "w", "param", weight, kWhole);
+  std::vector<float> m(512), v(512);
+  for (size_t i = 0; i < 512; ++i) {
+    m[i] = 0.1F * gradient[i];
+    v[i] = 0.05F * gradient[i] * gradient[i];
+    if (moves) weight[i] -= static_cast<float>(learning_rate) * (gradient[i] > 0 ? 1.F : -1.F);
+  }
+  run.add(0, Phase::kUpdate, "w", "exp_avg", m, kWhole);
+  run.add(0, Phase::kUpdate, "w", "exp_avg_sq", v, kWhole);
+  run.add(0, Phase::kUpdate, "w", "param", weight, kWhole).attributes =
+      R"({"beta1":0.9,"beta2":0.95,"eps":1e-8,"lr":)" + std::to_string(learning_rate) +
+      R"(,"step":1,"weight_decay":0})";
+  return findings_of("parameter_moved", run, run.step());
+}
+
+TEST(ParameterMoved, OneThatMovesPasses) {
+  EXPECT_THAT(moved(true, 1e-3), IsEmpty());
+}
+TEST(ParameterMoved, OneThatStaysIsFound) {
+  EXPECT_THAT(moved(false, 1e-3), SizeIs(1));
+}
+TEST(ParameterMoved, AStepThatRoundingHidesIsNotJudged) {
+  EXPECT_THAT(moved(false, 0), IsEmpty());
+}
+
 }  // namespace
 }  // namespace nanhunt::oracle::test

@@ -92,9 +92,10 @@ class ModuleHooks:
         self.session.begin_microbatch(activations.batch_of(leaves))
         if not self.session.in_step:
             return
-        for name, leaf in named_leaves(arguments, keywords):
-            if not leaf.is_floating_point():
-                self.session.tap("batch", "forward", name, leaf, self.place(leaf.shape, None))
+        integers = [leaf for leaf in leaves if not leaf.is_floating_point() and leaf.dim() > 0]
+        for index, leaf in enumerate(integers):
+            role = "tokens" if index == 0 else f"input.{index}"
+            self.session.tap("batch", "forward", role, leaf, self.place(leaf.shape, None))
 
     def first(self, module, arguments, keywords, output):
         """Before the styles: what a DTensor says of itself."""
