@@ -69,8 +69,8 @@ TEST(Draw, IsMadeAgainWithAnotherSeed) {
   EXPECT_EQ(side_files, 2);
 }
 
-// Found too late: statistics leave the scaled product undecided and accuse the next layer. The first
-// look with values moves the first bad upstream, to a site that the look left out.
+// Statistics leave the scaled product undecided and accuse the next layer. The first look with
+// values moves the first bad upstream, to a site that the look left out.
 TEST(LookWithValues, IsRepeatedUntilTheFirstBadHasThem) {
   const TemporaryFolder work;
   const Hunted hunted = hunt(cases_folder() / "fp8_scale.case",
