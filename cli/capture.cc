@@ -3,6 +3,7 @@
 
 #include "ablate/effective.h"
 #include "ablate/hunt.h"
+#include "ablate/own_failure.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -47,6 +48,13 @@ void print_contents(const ablate::Run& run) {
               run.cached ? " (an earlier run)" : "");
 }
 
+// Of a subject that tells failures itself; the exit status follows.
+int print_outcome(const ablate::OwnOutcome& outcome) {
+  std::printf("%s\n", outcome.text.c_str());
+  if (outcome.result == ablate::TrialResult::kUnresolved) return kCannotTell;
+  return outcome.result == ablate::TrialResult::kFail ? 1 : 0;
+}
+
 }  // namespace
 
 int capture_command(const std::vector<std::string>& arguments) {
@@ -59,7 +67,7 @@ int capture_command(const std::vector<std::string>& arguments) {
   const bool reference = parsed.flag("reference");
   const ablate::Settings& settings = reference ? setup.the_case.reference : setup.the_case.failing;
   ProgressPrinter progress;
-  ablate::ChildRunner children;
+  ablate::ChildRunner children(setup.jobs);
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
   if (parsed.flag("plan")) {
@@ -74,6 +82,10 @@ int capture_command(const std::vector<std::string>& arguments) {
   request.plan.level =
       setup.the_case.level == ablate::CaseLevel::kFull ? trace::Level::kFull : trace::Level::kStats;
   const ablate::Run run = runner.run(request);
+  if (ablate::tells_failure_itself(setup.the_case.subject) && !run.left_trace()) {
+    std::printf("no trace; output: %s\n", run.folder.c_str());
+    return print_outcome(ablate::own_outcome(runner, request, run));
+  }
   const bool refused = run.outcome.end == ablate::ChildEnd::kNotStarted ||
                        (run.outcome.end == ablate::ChildEnd::kExited && run.outcome.status == 2);
   if (refused) throw trace::Error(trace::ErrorKind::kUsage, "the subject: " + run.complaint());
