@@ -3,6 +3,13 @@
 
 namespace nanhunt::ablate {
 
+int32_t calibration_repeats(const Case& the_case, const oracle::Thresholds& thresholds) {
+  const std::string key = "calibration_repeats";
+  const auto& subjects_own = the_case.subject.repeats;
+  if (subjects_own && !the_case.thresholds.contains(key)) return *subjects_own;
+  return static_cast<int32_t>(thresholds[key]);
+}
+
 RunRequest Bench::request(const std::string& purpose, const Settings& settings,
                           const Scope& scope) const {
   RunRequest request;
@@ -25,7 +32,7 @@ compare::Verdict Bench::judge(const Run& candidate, const Run& reference, const 
   const trace::TraceReader candidate_trace(candidate.trace);
   const trace::TraceReader reference_trace(reference.trace);
   const CalibrationRequest calibration{request("reference", case_.reference, scope),
-                                       options_.repeats, options_.noise_seed};
+                                       options_.repeats, options_.noise_seed, options_.jobs};
   const auto envelope = calibrator_.envelope(candidate_trace, reference_trace, calibration);
   compare::JudgeOptions options = judge_options();
   options.envelope = envelope.get();

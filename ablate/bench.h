@@ -23,8 +23,13 @@ struct Scope {
 struct BenchOptions {
   bool exploratory = false;  // thresholds are not the case's own
   int32_t repeats = 8;       // of a calibration
+  int jobs = 1;              // runs of a calibration at a time
   uint64_t noise_seed = 1;
 };
+
+// How often a calibration repeats: the case's own [thresholds], else the subject's `repeats`, else
+// the thresholds.
+int32_t calibration_repeats(const Case& the_case, const oracle::Thresholds& thresholds);
 
 class Bench {
  public:

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "ablate/parallel.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -15,6 +16,28 @@ std::filesystem::path repeat_folder(const std::filesystem::path& trace, int32_t 
   return trace / name;
 }
 
+void check_run(const std::string& name, const Run& run) {
+  if (!run.ended_well()) {
+    throw trace::Error(trace::ErrorKind::kUnreadable, name + ": " + run.complaint());
+  }
+  if (const std::string failure = run.capture_failure(); !failure.empty()) {
+    throw trace::Error(trace::ErrorKind::kInternal, name + ": " + failure);
+  }
+}
+
+// Repeat k of the plan as a run of its own.
+RunRequest run_of_repeat(const RunRequest& plan, int32_t repeat) {
+  RunRequest run = plan;
+  run.plan.repeats = 1;
+  if (repeat == 0) {
+    run.plan.perturbation.reset();
+  } else {
+    run.purpose += " " + std::to_string(repeat);
+    run.plan.perturbation->seed += static_cast<uint64_t>(repeat);
+  }
+  return run;
+}
+
 }  // namespace
 
 std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceReader& candidate,
@@ -24,7 +47,6 @@ std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceR
   run.purpose = "calibration";
   run.plan.repeats = request.repeats;
   run.plan.perturbation = oracle::noise_plan(candidate, reference, request.seed).perturbation;
-  run.timeout_s *= request.repeats;
   const std::string key = runner_.key_of(run);
   std::promise<Shared> mine;
   std::shared_future<Shared> result;
@@ -37,7 +59,7 @@ std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceR
   }
   if (first) {
     try {
-      mine.set_value(build(run, key, request.repeats));
+      mine.set_value(build(run, key, request.jobs));
     } catch (...) {
       mine.set_exception(std::current_exception());
     }
@@ -45,30 +67,52 @@ std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceR
   return result.get();
 }
 
-Calibrator::Shared Calibrator::build(RunRequest request, const std::string& key, int32_t repeats) {
+std::vector<std::filesystem::path> Calibrator::in_one_process(
+    const RunRequest& plan, std::vector<std::filesystem::path>& needless) {
+  RunRequest request = plan;
+  request.timeout_s *= plan.plan.repeats;
+  const Run run = runner_.run(request);
+  check_run("calibration", run);
+  std::vector<std::filesystem::path> traces;
+  for (int32_t repeat = 0; repeat < plan.plan.repeats; ++repeat) {
+    traces.push_back(repeat_folder(run.trace, repeat));
+  }
+  needless.push_back(run.trace);
+  return traces;
+}
+
+std::vector<std::filesystem::path> Calibrator::in_runs(
+    const RunRequest& plan, int jobs, std::vector<std::filesystem::path>& needless) {
+  std::vector<std::filesystem::path> traces(static_cast<size_t>(plan.plan.repeats));
+  for_each_parallel(traces.size(), jobs, [&](size_t repeat) {
+    const RunRequest request = run_of_repeat(plan, static_cast<int32_t>(repeat));
+    const Run run = runner_.run(request);
+    check_run(request.purpose, run);
+    traces[repeat] = run.trace;
+  });
+  // The first is the reference run: others need it.
+  needless.assign(traces.begin() + 1, traces.end());
+  return traces;
+}
+
+Calibrator::Shared Calibrator::build(const RunRequest& plan, const std::string& key, int jobs) {
   const auto file = runner_.work() / ("envelope-" + key + ".json");
   if (std::filesystem::exists(file)) {
     return std::make_shared<oracle::Envelope>(oracle::read_envelope(file));
   }
-  const Run run = runner_.run(request);
-  if (!run.ended_well()) {
-    throw trace::Error(trace::ErrorKind::kUnreadable, "calibration: " + run.complaint());
-  }
-  if (const std::string failure = run.capture_failure(); !failure.empty()) {
-    throw trace::Error(trace::ErrorKind::kInternal, "calibration: " + failure);
-  }
-  const trace::TraceReader base(repeat_folder(run.trace, 0));
-  std::vector<trace::TraceReader> perturbed;
-  for (int32_t repeat = 1; repeat < repeats; ++repeat) {
-    perturbed.emplace_back(repeat_folder(run.trace, repeat));
-  }
+  std::vector<std::filesystem::path> needless;
+  const auto traces = runner_.subject().calibrate == Calibrate::kRuns
+                          ? in_runs(plan, jobs, needless)
+                          : in_one_process(plan, needless);
+  const trace::TraceReader base(traces.front());
+  std::vector<trace::TraceReader> perturbed(traces.begin() + 1, traces.end());
   std::vector<const trace::TraceReader*> pointers;
   for (const trace::TraceReader& reader : perturbed) pointers.push_back(&reader);
   auto envelope = std::make_shared<oracle::Envelope>(oracle::build_envelope(base, pointers, key));
   oracle::write_envelope(*envelope, file);
   // The envelope is all that is needed from here on.
   std::error_code ignored;
-  std::filesystem::remove_all(run.trace, ignored);
+  for (const auto& trace : needless) std::filesystem::remove_all(trace, ignored);
   return envelope;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration: one child run that repeats the reference settings, perturbed as the candidate's
-// roundings ask for, and the envelope built from it. Envelopes are kept in the work folder as
-// envelope-KEY.json; KEY is that of the calibration run.
+// Calibration: the reference settings repeated, perturbed as the candidate's roundings ask for, and
+// the envelope built from the repeats. The first repeat is not perturbed, repeat k has the seed
+// `seed + k`. The subject says how: one child process that repeats, or a run of the command per
+// repeat, where the first is the reference run itself. Envelopes are kept in the work folder as
+// envelope-KEY.json; KEY is that of the plan that repeats in one process.
 #pragma once
 
 #include <future>
@@ -9,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ablate/runner.h"
 #include "compare/judge.h"
@@ -19,6 +22,7 @@ struct CalibrationRequest {
   RunRequest reference;  // the reference run, as it was captured
   int32_t repeats = 8;   // the first one is not perturbed
   uint64_t seed = 1;
+  int jobs = 1;  // runs at a time, when each repeat is one
 };
 
 // Thread safe; equal calibrations at the same time run once.
@@ -26,14 +30,19 @@ class Calibrator {
  public:
   explicit Calibrator(Runner& runner) : runner_(runner) {}
 
-  // Throws Error(kUnreadable) when the calibration run fails.
+  // Throws Error(kUnreadable) when a calibration run fails.
   std::shared_ptr<const oracle::Envelope> envelope(const trace::TraceReader& candidate,
                                                    const trace::TraceReader& reference,
                                                    const CalibrationRequest& request);
 
  private:
   using Shared = std::shared_ptr<const oracle::Envelope>;
-  Shared build(RunRequest request, const std::string& key, int32_t repeats);
+  // The traces of the repeats. What may be removed afterwards is added to `needless`.
+  std::vector<std::filesystem::path> in_one_process(const RunRequest& plan,
+                                                    std::vector<std::filesystem::path>& needless);
+  std::vector<std::filesystem::path> in_runs(const RunRequest& plan, int jobs,
+                                             std::vector<std::filesystem::path>& needless);
+  Shared build(const RunRequest& plan, const std::string& key, int jobs);
 
   Runner& runner_;
   std::mutex mutex_;

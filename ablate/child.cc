@@ -18,6 +18,8 @@
 #include <deque>
 #include <fstream>
 #include <future>
+#include <limits>
+#include <semaphore>
 #include <set>
 #include <thread>
 
@@ -49,6 +51,7 @@ struct Running : std::enable_shared_from_this<Running> {
   void start();
   void spawn();
   void await_end();
+  void await_exit();
   void finish(int wait_status);
   void watch();
   void terminate();
@@ -94,12 +97,19 @@ void Running::await_end() {
     throw std::runtime_error("cannot be watched: " + why);
   }
   exit_event.assign(descriptor);
+  await_exit();
+}
+
+// A wake-up may be meant for an earlier child, whose descriptor had the same number: only waitpid
+// tells, and it must not block the loop.
+void Running::await_exit() {
   exit_event.async_wait(asio::posix::stream_descriptor::wait_read,
                         [self = shared_from_this()](const boost::system::error_code& error) {
+                          if (error) return;
                           int status = 0;
-                          if (!error && ::waitpid(self->pid, &status, 0) == self->pid) {
-                            self->finish(status);
-                          }
+                          const pid_t gone = ::waitpid(self->pid, &status, WNOHANG);
+                          if (gone == 0) self->await_exit();
+                          if (gone == self->pid) self->finish(status);
                         });
 }
 
@@ -139,6 +149,10 @@ void Running::terminate() {
 }  // namespace
 
 struct ChildRunner::Impl {
+  explicit Impl(int at_a_time)
+      : places(at_a_time > 0 ? at_a_time : std::numeric_limits<int>::max()) {}
+
+  std::counting_semaphore<std::numeric_limits<int>::max()> places;
   asio::io_context context;
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   asio::signal_set signals{context, SIGINT, SIGTERM};
@@ -152,7 +166,7 @@ struct ChildRunner::Impl {
   }
 };
 
-ChildRunner::ChildRunner() : impl_(std::make_unique<Impl>()) {
+ChildRunner::ChildRunner(int at_a_time) : impl_(std::make_unique<Impl>(at_a_time)) {
   impl_->signals.async_wait(
       [impl = impl_.get()](const boost::system::error_code& error, int number) {
         if (!error) impl->end_with(number);
@@ -169,7 +183,10 @@ ChildRunner::~ChildRunner() {
 ChildOutcome ChildRunner::run(const ChildSpec& spec) {
   const auto running = std::make_shared<Running>(impl_->context, spec, impl_->groups);
   std::future<ChildOutcome> outcome = running->outcome.get_future();
+  impl_->places.acquire();
   asio::post(impl_->context, [running] { running->start(); });
+  outcome.wait();
+  impl_->places.release();
   return outcome.get();
 }
 

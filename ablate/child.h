@@ -39,7 +39,8 @@ std::string tail_of(const std::filesystem::path& file, size_t lines);
 // first.
 class ChildRunner {
  public:
-  ChildRunner();
+  // Runs at most so many children at a time, whoever asks; 0: as many as are asked for.
+  explicit ChildRunner(int at_a_time = 0);
   ~ChildRunner();
   ChildRunner(const ChildRunner&) = delete;
   ChildRunner& operator=(const ChildRunner&) = delete;

@@ -126,6 +126,16 @@ Results fact(const Words& words, const trace::Step&, const Facts& facts) {
   return results;
 }
 
+// Whether a trace holds all that its run should have recorded.
+bool complete(const trace::TraceReader& trace) {
+  for (const int64_t step : trace.steps()) {
+    for (const trace::RankProgress& rank : trace.progress(step)) {
+      if (!rank.complete) return false;
+    }
+  }
+  return true;
+}
+
 struct Reader {
   size_t words;  // of the expression, its name included
   std::function<Results(const Words&, const trace::Step&, const Facts&)> read;
@@ -204,6 +214,13 @@ std::vector<NoEffect> check_effective(const Subject& subject, const Settings& as
         {toggle.name, asked.at(toggle.name), value ? *value : "'" + result + "'"});
   }
   return differences;
+}
+
+std::vector<NoEffect> check_effective(const Subject& subject, const Settings& asked,
+                                      const Run& run) {
+  if (!run.ended_well() || !run.left_trace()) return {};
+  const trace::TraceReader trace(run.trace);
+  return complete(trace) ? check_effective(subject, asked, trace) : std::vector<NoEffect>{};
 }
 
 }  // namespace nanhunt::ablate

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/runner.h"
 #include "ablate/settings.h"
 #include "ablate/subject.h"
 #include "trace/trace_reader.h"
@@ -40,5 +41,10 @@ std::string describe(const NoEffect& difference);
 // Holds the settings that were asked for against the first step of a trace.
 std::vector<NoEffect> check_effective(const Subject& subject, const Settings& asked,
                                       const trace::TraceReader& trace);
+
+// The same for a run: nothing where its trace cannot tell, because there is none or it was cut
+// short.
+std::vector<NoEffect> check_effective(const Subject& subject, const Settings& asked,
+                                      const Run& run);
 
 }  // namespace nanhunt::ablate

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ablate/effective.h"
+#include "ablate/own_failure.h"
 #include "ablate/parallel.h"
 #include "trace/error.h"
 
@@ -22,14 +23,17 @@ struct Pair {
 // A run without a readable trace ends the hunt; one that merely ended badly is judged as far as it
 // got.
 void check_run(const Runner& runner, const std::string& side, const Run& run) {
+  const bool not_started = run.outcome.end == ChildEnd::kNotStarted;
+  if (tells_failure_itself(runner.subject())) {
+    if (not_started) throw trace::Error(trace::ErrorKind::kUsage, side + ": " + run.complaint());
+    return;
+  }
   const std::string failure = run.capture_failure();
   if (run.ended_well() && failure.empty()) return;
   const std::string what = failure.empty() ? run.complaint() : failure;
-  try {
-    const trace::TraceReader readable(run.trace);
-  } catch (const trace::Error&) {
-    const bool refused = run.outcome.end == ChildEnd::kNotStarted ||
-                         (run.outcome.end == ChildEnd::kExited && run.outcome.status == 2);
+  if (!run.left_trace()) {
+    const bool refused =
+        not_started || (run.outcome.end == ChildEnd::kExited && run.outcome.status == 2);
     throw trace::Error(!failure.empty() ? trace::ErrorKind::kInternal
                        : refused        ? trace::ErrorKind::kUsage
                                         : trace::ErrorKind::kUnreadable,
@@ -52,24 +56,12 @@ Pair run_pair(Bench& bench, const Scope& scope, int jobs) {
   return pair;
 }
 
-// Whether a trace holds all that its run should have recorded.
-bool complete(const trace::TraceReader& trace) {
-  for (const int64_t step : trace.steps()) {
-    for (const trace::RankProgress& rank : trace.progress(step)) {
-      if (!rank.complete) return false;
-    }
-  }
-  return true;
-}
-
 // A subject that ignores a toggle makes every statement about that toggle void.
 std::string ignored_toggles(const Case& the_case, const Pair& pair) {
   for (const bool failing : {true, false}) {
     const Run& run = failing ? pair.candidate : pair.reference;
-    const trace::TraceReader trace(run.trace);
-    if (!run.ended_well() || !complete(trace)) continue;  // what tells the value may be missing
     const auto differences =
-        check_effective(the_case.subject, failing ? the_case.failing : the_case.reference, trace);
+        check_effective(the_case.subject, failing ? the_case.failing : the_case.reference, run);
     if (differences.empty()) continue;
     return std::string(failing ? "failing side: " : "reference: ") + describe(differences.front());
   }
@@ -125,7 +117,50 @@ void ablate_failure(Bench& bench, const HuntOptions& options, Hunt& result) {
   result.trials = std::move(explanation.trials);
 }
 
+// A reference that failed in an earlier run may do so for what was mended since.
+std::string kept_from_earlier(const Run& reference) {
+  if (!reference.cached) return "";
+  return " (kept from an earlier run; delete " + reference.folder.string() + " to run it again)";
+}
+
+void judge_own_failure(Bench& bench, const HuntOptions& options, Hunt& result) {
+  const Case& the_case = bench.the_case();
+  const auto outcome = [&](const Settings& settings, const Run& run) {
+    return own_outcome(bench.runner(), bench.request("check", settings, result.scope), run);
+  };
+  const OwnOutcome failing = outcome(the_case.failing, result.candidate);
+  const OwnOutcome reference = outcome(the_case.reference, result.reference);
+  result.verdict = own_verdict(failing, reference);
+  if (reference.result != TrialResult::kPass) {
+    result.verdict.reason += kept_from_earlier(result.reference);
+  }
+  if (result.verdict.kind != compare::VerdictKind::kFails || !options.ablate) return;
+  bench.runner().say({result.verdict.reason});
+  Explanation explanation = explain(
+      {bench, result.verdict, result.reference, result.scope, 0, failing.failure}, options.jobs);
+  result.verdict.cause = std::move(explanation.cause);
+  result.trials = std::move(explanation.trials);
+}
+
+void judge_by_comparison(Bench& bench, const HuntOptions& options, Hunt& result) {
+  bench.runner().say({"both sides ran; calibrating and comparing"});
+  result.verdict = bench.judge(result.candidate, result.reference, result.scope);
+  look_again_in_full(bench, options, result);
+  if (options.ablate) ablate_failure(bench, options, result);
+}
+
+// A run that needed no trace may have left none: what it printed is what there is.
+std::filesystem::path evidence_of(const Run& run) {
+  return run.left_trace() ? run.trace : run.folder;
+}
+
 std::string next_command(const Hunt& result) {
+  if (result.verdict.kind == compare::VerdictKind::kFails) {
+    const Run& run = result.candidate;
+    return run.left_trace() ? "nanhunt scan " + run.trace.string()
+                            : "tail " + (run.folder / "stdout.txt").string() + " " +
+                                  (run.folder / "stderr.txt").string();
+  }
   if (result.verdict.origins.empty()) return "";
   const bool reference = result.verdict.blame() == compare::Blame::kReference;
   return "nanhunt show " + (reference ? result.reference : result.candidate).trace.string() + " " +
@@ -139,6 +174,25 @@ void write_verdict(const std::filesystem::path& file, const compare::Verdict& ve
   if (!stream) throw trace::Error(trace::ErrorKind::kInternal, partial + ": cannot be written");
   stream.close();
   std::filesystem::rename(partial, file);
+}
+
+// What one look at both sides costs, how many there may be, and what a trial costs.
+struct Look {
+  std::string text;
+  int runs = 0;
+  int most = 1;
+  int runs_of_trial = 1;
+};
+
+Look price_of_look(const Case& the_case, const BenchOptions& options) {
+  if (tells_failure_itself(the_case.subject)) return {"2 runs", 2};
+  const int most = the_case.level == CaseLevel::kAuto ? 1 + kMostLooks : 1;
+  const std::string repeats = std::to_string(options.repeats);
+  if (the_case.subject.calibrate == Calibrate::kRuns) {
+    return {"2 runs and a calibration of " + repeats + " runs, the reference being one of them",
+            1 + options.repeats, most, options.repeats};
+  }
+  return {"2 runs and a calibration of " + repeats + " repeats", 3, most};
 }
 
 }  // namespace
@@ -156,14 +210,13 @@ Hunt hunt(Bench& bench, const HuntOptions& options) {
   if (!ignored.empty()) {
     result.verdict.kind = compare::VerdictKind::kUnresolved;
     result.verdict.reason = ignored;
+  } else if (tells_failure_itself(the_case.subject)) {
+    judge_own_failure(bench, options, result);
   } else {
-    bench.runner().say({"both sides ran; calibrating and comparing"});
-    result.verdict = bench.judge(result.candidate, result.reference, result.scope);
-    look_again_in_full(bench, options, result);
-    if (options.ablate) ablate_failure(bench, options, result);
+    judge_by_comparison(bench, options, result);
   }
-  result.verdict.candidate = result.candidate.trace.string();
-  result.verdict.reference = result.reference.trace.string();
+  result.verdict.candidate = evidence_of(result.candidate).string();
+  result.verdict.reference = evidence_of(result.reference).string();
   if (result.verdict.next_command.empty() || !result.verdict.origins.empty()) {
     result.verdict.next_command = next_command(result);
   }
@@ -176,16 +229,17 @@ std::vector<std::string> price(const Case& the_case, const BenchOptions& options
   const size_t toggles =
       differing_toggles(the_case.subject, the_case.failing, the_case.reference).size();
   const int trials = most_trials(toggles);
-  const bool twice = the_case.level == CaseLevel::kAuto;
+  const Look look = price_of_look(the_case, options);
   std::vector<std::string> lines;
-  lines.push_back(
-      "price: 2 runs and a calibration of " + std::to_string(options.repeats) + " repeats" +
-      (twice ? "; on a finding the same again with values, until the first bad has them" : "") +
-      "; to explain it at most " + std::to_string(trials) + " trials (" + std::to_string(toggles) +
-      " toggles differ)");
+  lines.push_back("price: " + look.text +
+                  (look.most > 1
+                       ? "; on a finding the same again with values, until the first bad has them"
+                       : "") +
+                  "; to explain it at most " + std::to_string(trials) + " trials (" +
+                  std::to_string(toggles) + " toggles differ)");
   if (seconds_per_run > 0) {
     char text[96];
-    const int runs = (twice ? 3 * (1 + kMostLooks) : 3) + trials + 1;
+    const int runs = look.most * look.runs + look.runs_of_trial * trials + 1;
     std::snprintf(text, sizeof text, "price: at most about %.0f s at %.1f s a run, %d at a time",
                   runs * seconds_per_run / jobs, seconds_per_run, jobs);
     lines.push_back(text);

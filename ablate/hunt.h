@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole hunt: run both sides, calibrate, compare; look again in full around the first bad;
-// ablate. Everything lies in the work folder: runs, envelopes, ledger and verdict.json.
+// ablate. Where the subject tells its failure itself there is nothing to compare: run both sides
+// and ablate. Everything lies in the work folder: runs, envelopes, ledger and verdict.json.
 #pragma once
 
 #include <vector>
@@ -22,7 +23,7 @@ struct Hunt {
   std::vector<TrialRow> trials;
 };
 
-// Throws Error: a side that could not run at all, or left no trace.
+// Throws Error: a side that could not run at all, or left no trace to compare.
 Hunt hunt(Bench& bench, const HuntOptions& options);
 
 // Lines that say what a hunt will cost at most, before it starts.

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "trace/error.h"
+#include "trace/trace_reader.h"
 
 extern char** environ;
 
@@ -56,6 +57,15 @@ std::string Run::capture_failure() const {
     if (line.starts_with(prefix + "capture stopped")) return line.substr(prefix.size());
   }
   return "";
+}
+
+bool Run::left_trace() const {
+  try {
+    const trace::TraceReader readable(trace);
+    return true;
+  } catch (const trace::Error&) {
+    return false;
+  }
 }
 
 Runner::Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
@@ -120,12 +130,14 @@ Run Runner::start(const RunRequest& request, const std::string& key) {
   std::error_code ignored;
   std::filesystem::remove_all(run.folder, ignored);
   make_folder(run.folder);
+  // A program without hooks may put there what it likes; and that it ran shows by the folder.
+  if (subject_.failure != FailureTest::kVerdict) make_folder(run.trace);
   trace::CapturePlan plan = request.plan;
   plan.out = run.trace;
   write_file(run.folder / "plan.json", trace::to_json(plan));
 
   const CommandLine line =
-      command_line(subject_, request.settings, {build_, request.steps, run.trace});
+      command_line(subject_, request.settings, {build_, request.steps, run.trace, run.folder});
   ChildSpec child{line.words, environment_, run.folder / "stdout.txt", run.folder / "stderr.txt",
                   request.timeout_s};
   child.environment.insert(line.environment.begin(), line.environment.end());
@@ -138,6 +150,17 @@ Run Runner::start(const RunRequest& request, const std::string& key) {
     ledger_.add({key, request.purpose, describe(subject_, request.settings), run.outcome});
   }
   return run;
+}
+
+CheckRun Runner::check(const RunRequest& request, const Run& run) {
+  const auto output = run.folder / "check-stdout.txt", errors = run.folder / "check-stderr.txt";
+  const std::vector<std::string> words =
+      check_words(subject_, request.settings, {build_, request.steps, run.trace, run.folder});
+  CheckRun check;
+  check.outcome = children_.run({words, {}, output, errors, request.timeout_s});
+  check.last_line = tail_of(errors, 1);
+  if (check.last_line.empty()) check.last_line = tail_of(output, 1);
+  return check;
 }
 
 std::filesystem::path own_build_folder() {

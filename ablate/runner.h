@@ -39,6 +39,14 @@ struct Run {
   std::string complaint() const;
   // What the recorder told when it could not go on (disk full); "" when it could.
   std::string capture_failure() const;
+  // Whether there is a trace that can be read, be it cut short.
+  bool left_trace() const;
+};
+
+// The subject's check, after a run.
+struct CheckRun {
+  ChildOutcome outcome;
+  std::string last_line;  // that it printed: to stderr, else to stdout
 };
 
 // A line for the user; `done` of `total` when a known number of trials is under way.
@@ -58,6 +66,8 @@ class Runner {
          ProgressSink progress);
 
   Run run(const RunRequest& request);
+  // Runs the subject's check on a run of that request, anew each time.
+  CheckRun check(const RunRequest& request, const Run& run);
   std::string key_of(const RunRequest& request) const;
   const std::filesystem::path& work() const { return work_; }
   const Subject& subject() const { return subject_; }

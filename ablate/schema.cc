@@ -7,6 +7,9 @@ const std::vector<Leaf>& subject_schema() {
   static const std::vector<Leaf> schema = {
       {"command"},
       {"failure"},
+      {"ranks"},
+      {"calibrate"},
+      {"repeats"},
       {"timeout_s"},
       {"toggle.*.values"},
       {"toggle.*.reference"},

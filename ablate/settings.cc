@@ -2,6 +2,7 @@
 #include "ablate/settings.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ablate/nearest.h"
 #include "trace/check.h"
@@ -10,11 +11,43 @@
 namespace nanhunt::ablate {
 namespace {
 
-std::string replaced(std::string text, const std::string& placeholder, const std::string& value) {
-  for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos; at += value.size()) {
-    text.replace(at, placeholder.size(), value);
+using Values = std::map<std::string, std::string>;  // of placeholders, without braces
+
+// In one pass: what a value holds is not filled in again. Unknown braces may mean something to the
+// program.
+std::string filled(const std::string& word, const Values& values) {
+  std::string text;
+  size_t start = 0;
+  for (size_t open; (open = word.find('{', start)) != std::string::npos;) {
+    const size_t close = word.find('}', open);
+    if (close == std::string::npos) break;
+    const auto value = values.find(word.substr(open + 1, close - open - 1));
+    const bool known = value != values.end();
+    text += word.substr(start, open - start) + (known ? value->second : "{");
+    start = known ? close + 1 : open + 1;
   }
-  return text;
+  return text + word.substr(start);
+}
+
+std::string python_program() {
+  const char* chosen = std::getenv("NANHUNT_PYTHON");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+}
+
+Values values_of(const Subject& subject, const Settings& settings,
+                 const Placeholders& placeholders) {
+  Values values(settings.begin(), settings.end());
+  const auto here = std::filesystem::absolute(subject.path).lexically_normal().parent_path();
+  values.merge(Values{{"build", placeholders.build.string()},
+                      {"steps", std::to_string(placeholders.steps)},
+                      {"trace", placeholders.trace.string()},
+                      {"folder", placeholders.folder.string()},
+                      {"stdout", (placeholders.folder / "stdout.txt").string()},
+                      {"stderr", (placeholders.folder / "stderr.txt").string()},
+                      {"ranks", std::to_string(rank_count(subject, settings))},
+                      {"here", here.string()},
+                      {"python", python_program()}});
+  return values;
 }
 
 bool met(const Need& need, const Settings& settings) {
@@ -29,13 +62,29 @@ std::vector<std::string> argument_words(const Subject& subject, const Settings& 
   std::vector<std::string> words;
   for (const Toggle& toggle : subject.toggles) {
     if (toggle.argument.empty()) continue;
-    words.push_back(replaced(toggle.argument, "{value}", settings.at(toggle.name)));
+    words.push_back(filled(toggle.argument, {{"value", settings.at(toggle.name)}}));
   }
   for (const Parameter& parameter : subject.parameters) {
     const std::string& value = settings.at(parameter.name);
-    if (!value.empty()) words.push_back(replaced(parameter.argument, "{value}", value));
+    if (value.empty() || parameter.argument.empty()) continue;
+    words.push_back(filled(parameter.argument, {{"value", value}}));
   }
   return words;
+}
+
+std::vector<std::string> filled_words(const std::vector<std::string>& words, const Subject& subject,
+                                      const Settings& settings, const Placeholders& placeholders) {
+  const Values values = values_of(subject, settings, placeholders);
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    if (word == "{toggles}") {
+      for (std::string& each : argument_words(subject, settings)) all.push_back(std::move(each));
+    } else {
+      all.push_back(filled(word, values));
+    }
+  }
+  NANHUNT_CHECK(!all.empty());
+  return all;
 }
 
 }  // namespace
@@ -104,28 +153,27 @@ std::string describe(const Subject& subject, const Settings& settings) {
   return text.empty() ? "all at reference" : text;
 }
 
+int64_t rank_count(const Subject& subject, const Settings& settings) {
+  int64_t ranks = 1;
+  for (const std::string& name : subject.ranks) ranks *= std::stoll(settings.at(name));
+  return ranks;
+}
+
 CommandLine command_line(const Subject& subject, const Settings& settings,
                          const Placeholders& placeholders) {
   CommandLine line;
-  for (const std::string& word : subject.command) {
-    if (word == "{toggles}") {
-      for (std::string& each : argument_words(subject, settings)) line.words.push_back(each);
-      continue;
-    }
-    std::string filled = replaced(word, "{build}", placeholders.build.string());
-    for (const Toggle& toggle : subject.toggles) {
-      filled = replaced(filled, "{" + toggle.name + "}", settings.at(toggle.name));
-    }
-    filled = replaced(filled, "{steps}", std::to_string(placeholders.steps));
-    line.words.push_back(replaced(filled, "{trace}", placeholders.trace.string()));
-  }
+  line.words = filled_words(subject.command, subject, settings, placeholders);
   for (const Toggle& toggle : subject.toggles) {
     if (toggle.environment.empty()) continue;
     line.environment[toggle.environment] =
-        replaced(toggle.environment_value, "{value}", settings.at(toggle.name));
+        filled(toggle.environment_value, {{"value", settings.at(toggle.name)}});
   }
-  NANHUNT_CHECK(!line.words.empty());
   return line;
+}
+
+std::vector<std::string> check_words(const Subject& subject, const Settings& settings,
+                                     const Placeholders& placeholders) {
+  return filled_words(subject.check, subject, settings, placeholders);
 }
 
 }  // namespace nanhunt::ablate

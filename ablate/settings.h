@@ -33,13 +33,25 @@ struct CommandLine {
   std::map<std::string, std::string> environment;
 };
 
+// The number of ranks: product of the values of the toggles that the subject names for it; 1
+// without any.
+int64_t rank_count(const Subject& subject, const Settings& settings);
+
+// What the placeholders of one run stand for, as far as subject and settings do not tell.
 struct Placeholders {
   std::filesystem::path build;
   int64_t steps = 1;
   std::filesystem::path trace;
+  std::filesystem::path folder = {};  // of the run; holds stdout.txt and stderr.txt
 };
 
+// The subject's command and its check, filled in. The word {toggles} becomes the arguments of all
+// toggles and parameters. Within words: {NAME} of a toggle or parameter, {build}, {steps}, {trace},
+// {folder}, {stdout}, {stderr}, {ranks}, {here} (folder of the subject file), {python}
+// (NANHUNT_PYTHON, else python3). Other braces stay as they are.
 CommandLine command_line(const Subject& subject, const Settings& settings,
                          const Placeholders& placeholders);
+std::vector<std::string> check_words(const Subject& subject, const Settings& settings,
+                                     const Placeholders& placeholders);
 
 }  // namespace nanhunt::ablate

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/program_options/parsers.hpp>
+#include <charconv>
 
 #include "ablate/nearest.h"
 #include "ablate/options_file.h"
@@ -11,6 +12,10 @@
 
 namespace nanhunt::ablate {
 namespace {
+
+// Two perturbed runs are the fewest that have a spread.
+constexpr int64_t kFewestRepeats = 3;
+constexpr int64_t kMostRepeats = 1000;
 
 bool holds(const std::vector<std::string>& list, const std::string& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -110,6 +115,38 @@ void set_toggle_leaf(const OptionsFile& file, const OptionsEntry& entry, Toggle&
                      subject.path.string() + ": [toggle." + toggle.name + "] " + what);
 }
 
+// Whole numbers alone make a number of ranks.
+bool counts_ranks(const std::string& value) {
+  int32_t number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  return error == std::errc() && stop == end && number >= 1;
+}
+
+void check_ranks(const OptionsFile& file, const OptionsEntry& entry, const Subject& subject) {
+  std::vector<std::string> known;
+  for (const Toggle& toggle : subject.toggles) known.push_back(toggle.name);
+  for (const std::string& name : subject.ranks) {
+    const Toggle* toggle = subject.find_toggle(name);
+    if (!toggle) {
+      refuse(file.path, entry.line,
+             "ranks names the unknown toggle '" + name + "'" + did_you_mean(name, known));
+    }
+    for (const std::string& value : toggle->values) {
+      if (counts_ranks(value)) continue;
+      refuse(file.path, entry.line,
+             "ranks names " + name + ", whose value '" + value + "' is no number of ranks");
+    }
+  }
+}
+
+// Whether the command tells a toggle's value without an arg of its own.
+bool in_command(const Subject& subject, const Toggle& toggle) {
+  const std::string command = joined(subject.command);
+  return command.find("{" + toggle.name + "}") != std::string::npos ||
+         (holds(subject.ranks, toggle.name) && command.find("{ranks}") != std::string::npos);
+}
+
 void check_toggle(const Subject& subject, const Toggle& toggle) {
   const auto known = [&](const std::string& name) {
     if (!subject.find_toggle(name)) {
@@ -124,9 +161,7 @@ void check_toggle(const Subject& subject, const Toggle& toggle) {
                   "reference '" + toggle.reference + "' is none of its values (" +
                       joined(toggle.values) + ")");
   }
-  const std::string in_command = "{" + toggle.name + "}";
-  const bool named = joined(subject.command).find(in_command) != std::string::npos;
-  if (toggle.argument.empty() && toggle.environment.empty() && !named) {
+  if (toggle.argument.empty() && toggle.environment.empty() && !in_command(subject, toggle)) {
     refuse_toggle(subject, toggle, "has no arg");
   }
   for (const std::string& name : toggle.moves) known(name);
@@ -135,31 +170,89 @@ void check_toggle(const Subject& subject, const Toggle& toggle) {
   }
 }
 
+[[noreturn]] void refuse_word(const OptionsFile& file, const OptionsEntry& entry,
+                              const std::string& word, const std::vector<std::string>& known,
+                              const std::string& shown) {
+  refuse(file.path, entry.line,
+         entry.pattern + " is '" + word + "'; it may be: " + shown + did_you_mean(word, known));
+}
+
+// Words as a shell splits them.
+std::vector<std::string> shell_words(const OptionsFile& file, const OptionsEntry& entry) {
+  try {
+    return boost::program_options::split_unix(entry.value);
+  } catch (const std::exception& error) {
+    refuse(file.path, entry.line, entry.pattern + " cannot be split: " + error.what());
+  }
+}
+
+// "verdict", "exit" or "check WORDS..."
+void set_failure(const OptionsFile& file, const OptionsEntry& entry, Subject& subject) {
+  const std::vector<std::string> words = shell_words(file, entry);
+  const std::string kind = words.empty() ? "" : words.front();
+  if (kind == "check") {
+    if (words.size() == 1) refuse(file.path, entry.line, "failure = check names no command");
+    subject.failure = FailureTest::kCheck;
+    subject.check.assign(words.begin() + 1, words.end());
+  } else if (words.size() == 1 && (kind == "verdict" || kind == "exit")) {
+    subject.failure = kind == "exit" ? FailureTest::kExit : FailureTest::kVerdict;
+  } else {
+    refuse_word(file, entry, entry.value, {"verdict", "exit", "check"},
+                "verdict, exit, check WORDS...");
+  }
+}
+
+void set_calibrate(const OptionsFile& file, const OptionsEntry& entry, Subject& subject) {
+  if (entry.value != "process" && entry.value != "runs") {
+    refuse_word(file, entry, entry.value, {"process", "runs"}, "process, runs");
+  }
+  subject.calibrate = entry.value == "runs" ? Calibrate::kRuns : Calibrate::kProcess;
+}
+
+void set_repeats(const OptionsFile& file, const OptionsEntry& entry, Subject& subject) {
+  const int64_t repeats = integer_of(file, entry);
+  if (repeats < kFewestRepeats || repeats > kMostRepeats) {
+    refuse(file.path, entry.line,
+           "repeats is " + entry.value + "; it may be from " + std::to_string(kFewestRepeats) +
+               " to " + std::to_string(kMostRepeats));
+  }
+  subject.repeats = static_cast<int32_t>(repeats);
+}
+
+void set_leaf(const OptionsFile& file, const OptionsEntry& entry, Subject& subject) {
+  if (entry.pattern == "command") {
+    subject.command = shell_words(file, entry);
+  } else if (entry.pattern == "failure") {
+    set_failure(file, entry, subject);
+  } else if (entry.pattern == "ranks") {
+    subject.ranks = split_words(entry.value);
+  } else if (entry.pattern == "calibrate") {
+    set_calibrate(file, entry, subject);
+  } else if (entry.pattern == "repeats") {
+    set_repeats(file, entry, subject);
+  } else if (entry.pattern == "timeout_s") {
+    subject.timeout_s = number_of(file, entry);
+    if (!(subject.timeout_s > 0)) refuse(file.path, entry.line, "timeout_s is not positive");
+  } else if (entry.pattern.starts_with("toggle.")) {
+    set_toggle_leaf(file, entry, find_or_add(subject.toggles, entry.name));
+  } else {
+    Parameter& parameter = find_or_add(subject.parameters, entry.name);
+    (entry.pattern.ends_with(".default") ? parameter.default_value : parameter.argument) =
+        entry.value;
+  }
+}
+
 Subject from_file(const OptionsFile& file) {
   Subject subject;
   subject.path = file.path;
-  for (const OptionsEntry& entry : file.entries) {
-    if (entry.pattern == "command") {
-      subject.command = boost::program_options::split_unix(entry.value);
-    } else if (entry.pattern == "failure") {
-      if (entry.value != "verdict") {
-        refuse(file.path, entry.line, "failure is '" + entry.value + "'; it may be: verdict");
-      }
-    } else if (entry.pattern == "timeout_s") {
-      subject.timeout_s = number_of(file, entry);
-      if (!(subject.timeout_s > 0)) refuse(file.path, entry.line, "timeout_s is not positive");
-    } else if (entry.pattern.starts_with("toggle.")) {
-      set_toggle_leaf(file, entry, find_or_add(subject.toggles, entry.name));
-    } else {
-      Parameter& parameter = find_or_add(subject.parameters, entry.name);
-      (entry.pattern.ends_with(".default") ? parameter.default_value : parameter.argument) =
-          entry.value;
-    }
-  }
+  for (const OptionsEntry& entry : file.entries) set_leaf(file, entry, subject);
   if (subject.command.empty()) {
     throw trace::Error(trace::ErrorKind::kUsage, file.path.string() + ": no command");
   }
   for (const Toggle& toggle : subject.toggles) check_toggle(subject, toggle);
+  for (const OptionsEntry& entry : file.entries) {
+    if (entry.pattern == "ranks") check_ranks(file, entry, subject);
+  }
   return subject;
 }
 

@@ -3,8 +3,10 @@
 // words (no shell runs it), and a table of toggles, as data. Read from an options file.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +42,27 @@ struct Parameter {
   std::string argument;  // with {value}; left out of the command line when the value is ""
 };
 
+// What tells a failing run from a healthy one.
+enum class FailureTest {
+  kVerdict,  // what the comparison of traces finds
+  kExit,     // the exit status of the command
+  kCheck,    // the exit status of a check that runs after it
+};
+
+// How the reference is repeated for a calibration.
+enum class Calibrate {
+  kProcess,  // one child process that repeats
+  kRuns,     // one run of the command per repeat
+};
+
 struct Subject {
   std::filesystem::path path;
-  std::vector<std::string> command;  // words with {build} {steps} {trace} {toggles}
+  std::vector<std::string> command;  // words with placeholders, see settings.h
+  FailureTest failure = FailureTest::kVerdict;
+  std::vector<std::string> check;  // words with placeholders, for kCheck
+  std::vector<std::string> ranks;  // toggles whose values' product is the number of ranks
+  Calibrate calibrate = Calibrate::kProcess;
+  std::optional<int32_t> repeats;  // of a calibration, when not the usual number
   double timeout_s = 60;
   std::vector<Toggle> toggles;  // in the order of the file
   std::vector<Parameter> parameters;

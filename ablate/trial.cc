@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ablate/effective.h"
+#include "ablate/own_failure.h"
 #include "oracle/rule.h"
 #include "trace/error.h"
 
@@ -93,6 +94,13 @@ TrialVerdict judge_trial(const TrialContext& context, const Run& run) {
   return doubt.empty() ? TrialVerdict{TrialResult::kPass, ""} : unresolved(doubt);
 }
 
+// By the subject's own word; should it have left a trace, its settings are held against that.
+TrialVerdict judge_itself(const TrialContext& context, const RunRequest& request, const Run& run) {
+  const auto differences = check_effective(context.bench.the_case().subject, request.settings, run);
+  if (!differences.empty()) return unresolved("no effect: " + describe(differences.front()));
+  return judge_own(own_outcome(context.bench.runner(), request, run), context.own_failure);
+}
+
 }  // namespace
 
 Settings settings_of(const Case& the_case, const Configuration& configuration) {
@@ -130,12 +138,15 @@ TrialVerdict run_trial(const TrialContext& context, const Configuration& configu
   const Settings settings = settings_of(the_case, configuration);
   const std::string idle = without_effect(the_case, configuration, settings);
   if (!idle.empty()) return unresolved(idle);
-  const Run run =
-      context.bench.runner().run(context.bench.request(purpose, settings, context.scope));
-  if (run.outcome.end == ChildEnd::kTimedOut || run.outcome.end == ChildEnd::kNotStarted) {
+  const RunRequest request = context.bench.request(purpose, settings, context.scope);
+  const Run run = context.bench.runner().run(request);
+  const bool itself = tells_failure_itself(the_case.subject);
+  const bool timed_out = run.outcome.end == ChildEnd::kTimedOut;
+  if (!itself && (timed_out || run.outcome.end == ChildEnd::kNotStarted)) {
     return unresolved(run.complaint());
   }
   try {
+    if (itself) return judge_itself(context, request, run);
     const auto differences =
         check_effective(the_case.subject, settings, trace::TraceReader(run.trace));
     if (!differences.empty()) return unresolved("no effect: " + describe(differences.front()));

@@ -18,6 +18,8 @@ struct TrialContext {
   Run reference;                    // at `scope`
   Scope scope;
   int32_t failing_ranks = 0;  // world size of the failing side
+  std::string own_failure =
+      {};  // its kind, where the subject tells failures itself (own_failure.h)
 };
 
 // Toggles of the configuration at their failing value, the others at the reference value.

@@ -24,17 +24,20 @@ std::string word_of(ablate::TrialResult result) {
 }
 
 void print_table(const ablate::Hunt& hunt) {
-  if (hunt.verdict.origins.empty()) {
-    std::printf("nothing to explain: %s\n",
-                std::string(compare::name_of(hunt.verdict.kind)).c_str());
+  const compare::Verdict& verdict = hunt.verdict;
+  if (verdict.origins.empty() && verdict.kind != compare::VerdictKind::kFails) {
+    std::printf("nothing to explain: %s%s\n", std::string(compare::name_of(verdict.kind)).c_str(),
+                verdict.reason.empty() ? "" : (": " + verdict.reason).c_str());
     return;
   }
-  std::printf("failure: %s\n", trace::describe(hunt.verdict.origins.front().finding.what).c_str());
+  std::printf("failure: %s\n", verdict.origins.empty()
+                                   ? verdict.reason.c_str()
+                                   : trace::describe(verdict.origins.front().finding.what).c_str());
   for (const ablate::TrialRow& trial : hunt.trials) {
     std::printf("  %-40s %-10s %5.1f s  %s\n", trial.name.c_str(),
                 word_of(trial.verdict.result).c_str(), trial.seconds, trial.verdict.reason.c_str());
   }
-  if (hunt.verdict.cause) std::printf("cause: %s\n", hunt.verdict.cause->statement.c_str());
+  if (verdict.cause) std::printf("cause: %s\n", verdict.cause->statement.c_str());
 }
 
 nlohmann::json table_json(const ablate::Hunt& hunt) {
@@ -55,7 +58,7 @@ int ablate_command(const std::vector<std::string>& arguments) {
   if (parsed.wants_help) return 0;
   const CaseSetup setup = set_up_case(parsed);
   ProgressPrinter progress;
-  ablate::ChildRunner children;
+  ablate::ChildRunner children(setup.jobs);
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
   for (const std::string& line :

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "ablate/effective.h"
+#include "ablate/own_failure.h"
 #include "ablate/runner.h"
 #include "cli/capture_price.h"
 #include "cli/case_options.h"
@@ -123,6 +124,13 @@ int64_t print_contents(const ablate::Run& run) {
   return rows;
 }
 
+// Of a subject that tells failures itself; the exit status follows.
+int print_outcome(const ablate::OwnOutcome& outcome) {
+  std::printf("%s\n", outcome.text.c_str());
+  if (outcome.result == ablate::TrialResult::kUnresolved) return kCannotTell;
+  return outcome.result == ablate::TrialResult::kFail ? 1 : 0;
+}
+
 }  // namespace
 
 int capture_command(const std::vector<std::string>& arguments) {
@@ -138,7 +146,7 @@ int capture_command(const std::vector<std::string>& arguments) {
   const bool reference = parsed.flag("reference");
   const ablate::Settings& settings = reference ? setup.the_case.reference : setup.the_case.failing;
   ProgressPrinter progress;
-  ablate::ChildRunner children;
+  ablate::ChildRunner children(setup.jobs);
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
   ablate::RunRequest request;
@@ -154,6 +162,10 @@ int capture_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   const ablate::Run run = runner.run(request);
+  if (ablate::tells_failure_itself(setup.the_case.subject) && !run.left_trace()) {
+    std::printf("no trace; output: %s\n", run.folder.c_str());
+    return print_outcome(ablate::own_outcome(runner, request, run));
+  }
   check_it_ran(run);
   const int64_t rows = print_contents(run);
   if (!run.ended_well()) {

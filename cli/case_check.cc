@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ablate/hunt.h"
+#include "ablate/own_failure.h"
 #include "cli/fault_draw.h"
 #include "cli/plant.h"
 #include "cli/trace_pairs.h"
@@ -40,7 +41,7 @@ std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
       std::make_unique<ablate::Runner>(children, variant->the_case.subject, options.build,
                                        options.work / folder, environment, ablate::ProgressSink());
   ablate::BenchOptions bench;
-  bench.repeats = static_cast<int32_t>(variant->thresholds["calibration_repeats"]);
+  bench.repeats = ablate::calibration_repeats(variant->the_case, variant->thresholds);
   variant->bench = std::make_unique<ablate::Bench>(variant->the_case, variant->thresholds,
                                                    *variant->runner, bench);
   return variant;
@@ -66,10 +67,15 @@ CheckRow timed(const std::string& name, const std::string& drawn,
   return row;
 }
 
+// Whom the ranks of an expectation are looked up with; a subject may have left no trace.
+std::vector<trace::RunFacts> facts_of(const ablate::Run& run) {
+  if (!run.left_trace()) return {};
+  return trace::TraceReader(run.trace).facts();
+}
+
 void score_hunt(CheckRow& row, const Expectation& expectation, const ablate::Hunt& hunt) {
   row.thresholds_sha256 = hunt.verdict.thresholds_sha256;
-  row.scores = score(expectation, hunt.verdict, trace::TraceReader(hunt.candidate.trace).facts(),
-                     trace::TraceReader(hunt.reference.trace).facts());
+  row.scores = score(expectation, hunt.verdict, facts_of(hunt.candidate), facts_of(hunt.reference));
 }
 
 // The failing run again with ranks as processes: the same verdict, and equal value digests.
@@ -109,7 +115,8 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
                           told.empty() ? "tell nothing of the fault" : told, told.empty()});
   }));
   const auto subject = ablate::read_case(case_file).subject;
-  if (subject.find_toggle(kRanksToggle)) {
+  const bool itself = ablate::tells_failure_itself(subject);
+  if (subject.find_toggle(kRanksToggle) && !itself) {
     rows.push_back(timed(name + " processes", drawn, [&](CheckRow& row) {
       if (!hunt) throw trace::Error(trace::ErrorKind::kInternal, "there is no hunt to repeat");
       score_processes(row, *failing, *hunt, expectation);
@@ -118,7 +125,7 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
   rows.push_back(timed(name + " twin", "no fault", [&](CheckRow& row) {
     const auto twin = make_variant(case_file, options, "twin", false, children);
     score_hunt(
-        row, clean_expectation(),
+        row, itself ? passing_expectation() : clean_expectation(),
         ablate::hunt(*twin->bench, {.jobs = options.jobs, .ablate = true, .case_name = name}));
   }));
   return rows;

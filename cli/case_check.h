@@ -33,7 +33,8 @@ struct CheckRow {
   bool passed() const { return !scores.empty() && all_same(scores); }
 };
 
-// Three rows, two where the subject has no process ranks; an error of one becomes its score.
+// Three rows, two where the subject has no process ranks or leaves no traces to compare; an error
+// of one becomes its score.
 std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
                                  const CheckOptions& options, ablate::ChildRunner& children);
 std::string to_text(const CheckRow& row);

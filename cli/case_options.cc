@@ -73,12 +73,13 @@ CaseSetup set_up_case(const Parsed& parsed) {
   setup.thresholds = read_thresholds(parsed);
   for (const auto& [key, value] : the_case.thresholds) setup.thresholds.override_with(key, value);
   setup.bench.exploratory = parsed.has("thresholds");
-  setup.bench.repeats = static_cast<int32_t>(setup.thresholds["calibration_repeats"]);
+  setup.bench.repeats = ablate::calibration_repeats(the_case, setup.thresholds);
   setup.build = parsed.has("build") ? std::filesystem::absolute(parsed.text("build"))
                                     : ablate::own_build_folder();
   setup.work =
       parsed.has("out") ? std::filesystem::path(parsed.text("out")) : default_work_folder(the_case);
   setup.jobs = parsed.has("jobs") ? parsed.values["jobs"].as<int>() : default_jobs();
+  setup.bench.jobs = setup.jobs;
   if (!parsed.flag("healthy")) {
     setup.environment = plant(the_case.path, parsed.values["seed"].as<uint64_t>(), setup.work);
   }

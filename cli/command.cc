@@ -62,7 +62,7 @@ const std::vector<Command>& commands() {
       {"compare", "TRACE REFERENCE", "first divergence of two traces", compare_command},
       {"ablate", "CASE", "which toggles explain the failure", ablate_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},
-      {"cases", "", "bundled cases; --check scores them", cases_command},
+      {"cases", "[GROUP]", "bundled cases; --check scores them", cases_command},
       {"doctor", "", "what this machine can do", doctor_command},
   };
   return table;

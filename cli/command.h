@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of `nanhunt`, in one table. Result on stdout, progress on stderr; exit statuses:
-// 0 clean, 1 finding, 2 usage, 3 unreadable or incomplete input without a finding, 4 internal
-// error, 125 cannot tell.
+// 0 clean or passes, 1 finding or fails, 2 usage, 3 unreadable or incomplete input without a
+// finding, 4 internal error, 125 cannot tell.
 #pragma once
 
 #include <string>

@@ -131,6 +131,10 @@ Expectation clean_expectation() {
   return {{{"verdict", "clean"}}};
 }
 
+Expectation passing_expectation() {
+  return {{{"verdict", "passes"}}};
+}
+
 bool ranks_match(const std::string& expected, const oracle::Finding& finding, const Facts& facts) {
   const std::vector<std::string> words = ablate::split_words(expected);
   if (words.empty()) return false;

@@ -20,8 +20,9 @@ struct Expectation {
 // Throws Error(kUsage).
 Expectation read_expectation(const std::filesystem::path& case_file,
                              const std::map<std::string, int64_t>& drawn);
-// What a case without a fault must say.
+// What a case without a fault must say; and one whose subject tells failures itself.
 Expectation clean_expectation();
+Expectation passing_expectation();
 
 struct FieldScore {
   std::string field, expected, got;

@@ -15,7 +15,7 @@ int run_command(const std::vector<std::string>& arguments) {
   if (parsed.wants_help) return 0;
   const CaseSetup setup = set_up_case(parsed);
   ProgressPrinter progress;
-  ablate::ChildRunner children;
+  ablate::ChildRunner children(setup.jobs);
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
   for (const std::string& line :

@@ -19,6 +19,10 @@ std::string_view name_of(VerdictKind kind) {
       return "incomplete";
     case VerdictKind::kUnresolved:
       return "unresolved";
+    case VerdictKind::kFails:
+      return "fails";
+    case VerdictKind::kPasses:
+      return "passes";
   }
   return "";
 }
@@ -54,9 +58,11 @@ std::string_view name_of(Inputs inputs) {
 int exit_status(const Verdict& verdict) {
   switch (verdict.kind) {
     case VerdictKind::kClean:
+    case VerdictKind::kPasses:
       return 0;
     case VerdictKind::kNonFinite:
     case VerdictKind::kDivergence:
+    case VerdictKind::kFails:
       return 1;
     case VerdictKind::kIncomplete:
       return 3;

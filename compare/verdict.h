@@ -12,7 +12,17 @@
 
 namespace nanhunt::compare {
 
-enum class VerdictKind { kClean, kNonFinite, kDivergence, kIncomplete, kUnresolved };
+// kFails and kPasses: by the subject's own word (exit status, check), without a look at its
+// tensors.
+enum class VerdictKind {
+  kClean,
+  kNonFinite,
+  kDivergence,
+  kIncomplete,
+  kUnresolved,
+  kFails,
+  kPasses
+};
 enum class Blame { kNone, kCandidate, kReference, kBoth, kUndecided };
 
 // How the inputs of an originated finding stand.
@@ -65,7 +75,7 @@ struct Cause {
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnresolved;
-  std::string reason;           // unresolved and incomplete: why
+  std::string reason;           // unresolved and incomplete: why; fails and passes: evidence
   std::vector<Origin> origins;  // in happens-before order; the first leads
   Coverage coverage;
   std::vector<ConfigDifference> differences;
@@ -74,7 +84,7 @@ struct Verdict {
   bool exploratory = false;
   bool controls_passed = true;  // self-comparison passes, a perturbed tensor fails
   std::optional<Cause> cause;
-  std::string candidate, reference;  // trace folders
+  std::string candidate, reference;  // trace folders; of a run without a trace, its folder
   std::string next_command;
 
   Blame blame() const;  // of the leading origin
@@ -84,7 +94,8 @@ std::string_view name_of(VerdictKind kind);
 std::string_view name_of(Blame blame);
 std::string_view name_of(Inputs inputs);
 
-// Exit status: 0 clean, 1 finding, 3 incomplete without a finding, 125 cannot tell.
+// Exit status: 0 clean or passes, 1 finding or fails, 3 incomplete without a finding, 125 cannot
+// tell.
 int exit_status(const Verdict& verdict);
 nlohmann::json to_json(const Verdict& verdict);
 // Coverage first, then findings, then the ticket block.

@@ -22,11 +22,17 @@ void add_list(std::string& text, const std::string& title, const std::vector<std
   }
 }
 
+// Thresholds are named with each judgement of a trace.
+bool judges_traces(const Verdict& verdict) {
+  return !verdict.thresholds_sha256.empty();
+}
+
 std::string coverage_text(const Verdict& verdict) {
   const Coverage& coverage = verdict.coverage;
   std::vector<std::string> steps;
   for (const auto step : coverage.steps) steps.push_back(std::to_string(step));
   std::string text = "Coverage\n";
+  if (!judges_traces(verdict)) return text + "  no trace was judged\n";
   text += "  sites " + of(coverage.sites_fired, coverage.sites_expected) +
           ", collectives matched " + of(coverage.collectives_matched, coverage.collectives) +
           ", ranks " + of(coverage.ranks_present, coverage.ranks_expected) + ", steps " +
@@ -139,8 +145,10 @@ std::string ticket(const Verdict& verdict) {
   }
   if (verdict.cause) text += "cause:     " + verdict.cause->statement + "\n";
   if (!verdict.controls_passed) text += "controls:  failed\n";
-  text += "thresholds " + verdict.thresholds_sha256.substr(0, 16) +
-          (verdict.exploratory ? " (exploratory)" : "") + "\n";
+  if (judges_traces(verdict)) {
+    text += "thresholds " + verdict.thresholds_sha256.substr(0, 16) +
+            (verdict.exploratory ? " (exploratory)" : "") + "\n";
+  }
   if (!verdict.next_command.empty()) text += "next:      " + verdict.next_command + "\n";
   return text + "-----------------\n";
 }

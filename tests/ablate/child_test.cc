@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,6 +105,36 @@ TEST_F(Child, RunsBesideOthers) {
   }
   for (std::thread& thread : threads) thread.join();
   for (int i = 0; i < 6; ++i) EXPECT_EQ(outcomes[static_cast<size_t>(i)].status, i);
+}
+
+// Two children that end only when they meet: one reads what the other writes.
+std::vector<ChildEnd> meet(ChildRunner& runner, const fs::path& folder, double timeout_s) {
+  const std::string pipe = (folder / "pipe").string();
+  const std::vector<std::string> scripts = {"read word < " + pipe, "echo word > " + pipe};
+  std::vector<ChildEnd> ends(scripts.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < scripts.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const std::string number = std::to_string(i);
+      ends[i] = runner
+                    .run({{"sh", "-c", scripts[i]},
+                          {},
+                          folder / ("out" + number),
+                          folder / ("err" + number),
+                          timeout_s})
+                    .end;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ends;
+}
+
+TEST_F(Child, WaitsForItsPlaceAmongThoseAllowedAtATime) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  ChildRunner two(2), one(1);
+  EXPECT_EQ(meet(two, folder_, 60), (std::vector<ChildEnd>{ChildEnd::kExited, ChildEnd::kExited}));
+  EXPECT_EQ(meet(one, folder_, 0.2),
+            (std::vector<ChildEnd>{ChildEnd::kTimedOut, ChildEnd::kTimedOut}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "tests/ablate/test_subject.h"
 #include "trace/error.h"
+#include "trace/segment.h"
 
 namespace nanhunt::ablate {
 namespace {
@@ -100,6 +101,42 @@ TEST(EffectiveValue, MapsResultsToValues) {
   EXPECT_EQ(value_of(*subject.find_toggle("precision.fp8"), "bf16"), "off");
   EXPECT_EQ(value_of(*subject.find_toggle("precision.fp8"), "fp8_e4m3"), "on");
   EXPECT_EQ(value_of(*subject.find_toggle("precision.fp8"), "yes"), std::nullopt);
+}
+
+// A run that left the trace of one rank, with tp as the mesh says.
+ablate::Run run_with_trace(const std::string& name, int32_t tp, trace::CutReason cut) {
+  ablate::Run run;
+  run.trace = std::filesystem::path(::testing::TempDir()) / name;
+  std::filesystem::remove_all(run.trace);
+  run.outcome.end = ChildEnd::kExited;
+  trace::Segment segment;
+  segment.facts.world_size = 1;
+  segment.facts.mesh_size[static_cast<size_t>(trace::MeshAxis::kTp)] = tp;
+  segment.cut = cut;
+  trace::write_segment(run.trace, segment);
+  return run;
+}
+
+TEST(EffectiveOfARun, IsAskedOfAWholeTraceAlone) {
+  const Subject subject = test_subject();
+  const auto differences = [&](const ablate::Run& run, const std::string& tp) {
+    Settings asked = default_settings(subject);
+    asked["parallel.tp"] = tp;
+    size_t count = 0;
+    for (const NoEffect& each : check_effective(subject, asked, run)) {
+      count += each.toggle == "parallel.tp";
+    }
+    return count;
+  };
+  ablate::Run run = run_with_trace("effective_run", 2, trace::CutReason::kStepEnd);
+  EXPECT_EQ(differences(run, "2"), 0u);
+  EXPECT_EQ(differences(run, "4"), 1u);
+  run.outcome.status = 3;  // ended badly: what tells may be missing
+  EXPECT_EQ(differences(run, "4"), 0u);
+  const ablate::Run cut = run_with_trace("effective_run", 2, trace::CutReason::kSignal);
+  EXPECT_EQ(differences(cut, "4"), 0u);
+  std::filesystem::remove_all(cut.trace);
+  EXPECT_EQ(differences(cut, "4"), 0u);  // no trace at all
 }
 
 }  // namespace

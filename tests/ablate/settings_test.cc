@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
+
 #include "tests/ablate/test_subject.h"
 #include "trace/error.h"
 
@@ -51,6 +54,70 @@ TEST(Settings, MakeTheCommandLine) {
   EXPECT_EQ(line.words, (std::vector<std::string>{"/b/job", "--steps=3", "two words", "--tp=2",
                                                   "--sp=off", "--seed=7", "/t r"}));
   EXPECT_EQ(line.environment, (std::map<std::string, std::string>{{"JOB_FP8", "on"}}));
+}
+
+// Sets NANHUNT_PYTHON, or takes it away, for one test.
+class PythonVariable {
+ public:
+  explicit PythonVariable(const char* value) {
+    if (const char* before = std::getenv("NANHUNT_PYTHON")) before_ = before;
+    value ? ::setenv("NANHUNT_PYTHON", value, 1) : ::unsetenv("NANHUNT_PYTHON");
+  }
+  ~PythonVariable() {
+    before_ ? ::setenv("NANHUNT_PYTHON", before_->c_str(), 1) : ::unsetenv("NANHUNT_PYTHON");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+Subject python_subject() {
+  return parse_subject(
+      "command = {python} -m launch --nproc={ranks} {here}/train.py {unknown} ${{steps}} "
+      "{toggles}\n"
+      "failure = check {python} {here}/check.py {stdout} {stderr} {trace} {folder} {parallel.tp}\n"
+      "ranks = parallel.tp parallel.dp\n"
+      "[toggle.parallel.tp]\nvalues = 1 2\nreference = 1\narg = --tp={value}\n"
+      "[toggle.parallel.dp]\nvalues = 1 3\nreference = 1\n",
+      "sub/jobs/train.subject");
+}
+
+TEST(Settings, FillThePlaceholdersOfAPythonJob) {
+  const Subject subject = python_subject();
+  const std::string here = (std::filesystem::current_path() / "sub/jobs").string();
+  Settings settings = default_settings(subject);
+  settings["parallel.tp"] = "2";
+  settings["parallel.dp"] = "3";
+  const PythonVariable unset(nullptr);
+  EXPECT_EQ(command_line(subject, settings, {"/b", 4, "/w/trace", "/w"}).words,
+            (std::vector<std::string>{"python3", "-m", "launch", "--nproc=6", here + "/train.py",
+                                      "{unknown}", "${4}", "--tp=2"}));
+  EXPECT_EQ(check_words(subject, settings, {"/b", 4, "/w/trace", "/w"}),
+            (std::vector<std::string>{"python3", here + "/check.py", "/w/stdout.txt",
+                                      "/w/stderr.txt", "/w/trace", "/w", "2"}));
+}
+
+TEST(Settings, ThePythonOfTheEnvironmentIsUsed) {
+  const PythonVariable set("/opt/env/bin/python");
+  const Subject subject = python_subject();
+  const auto words = command_line(subject, default_settings(subject), {"/b", 1, "/t", "/w"}).words;
+  EXPECT_EQ(words.front(), "/opt/env/bin/python");
+  EXPECT_EQ(words.at(3), "--nproc=1");
+}
+
+TEST(Settings, WithoutTogglesForThemThereIsOneRank) {
+  const Subject subject = test_subject();
+  Settings settings = default_settings(subject);
+  settings["parallel.tp"] = "4";
+  EXPECT_EQ(rank_count(subject, settings), 1);
+}
+
+TEST(Settings, WhatAValueHoldsIsNotFilledInAgain) {
+  const Subject subject = parse_subject(
+      "command = job {a}\n[toggle.a]\nvalues = {steps} x\nreference = x\n", "job.subject");
+  Settings settings = default_settings(subject);
+  settings["a"] = "{steps}";
+  EXPECT_EQ(command_line(subject, settings, {"/b", 4, "/t"}).words.at(1), "{steps}");
 }
 
 TEST(Settings, ListWhatDiffers) {

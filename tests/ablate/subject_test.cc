@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/subject.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/ablate/test_subject.h"
@@ -62,10 +63,70 @@ TEST(Subject, RefusesWhatDoesNotFit) {
             "job.subject: [toggle.a] has fewer than two values");
   EXPECT_EQ(message_of(with_toggle("values = off on\nreference = off\narg = {value}\nmoves = b\n")),
             "job.subject: [toggle.a] names the unknown toggle 'b'; did you mean 'a'?");
-  EXPECT_EQ(message_of("command = job\nfailure = exit\n"),
-            "job.subject:2: failure is 'exit'; it may be: verdict");
   EXPECT_EQ(message_of(with_toggle("values = off on\nreference = off\narg = {value}\n")),
             "no error");
+}
+
+std::string with_ranks(const std::string& names) {
+  return "command = job --ranks={ranks} {toggles}\nranks = " + names +
+         "\n[toggle.parallel.tp]\nvalues = 1 2\nreference = 1\n"
+         "[toggle.parallel.dp]\nvalues = 1 2\nreference = 1\narg = --dp={value}\n"
+         "[toggle.layout.sp]\nvalues = off on\nreference = off\narg = --sp={value}\n";
+}
+
+TEST(Subject, TogglesOfTheNumberOfRanksAreWholeNumbers) {
+  const Subject subject = parse_subject(with_ranks("parallel.tp parallel.dp"), "job.subject");
+  EXPECT_EQ(subject.ranks, (std::vector<std::string>{"parallel.tp", "parallel.dp"}));
+  EXPECT_EQ(message_of(with_ranks("parallel.tp paralel.dp")),
+            "job.subject:2: ranks names the unknown toggle 'paralel.dp'; did you mean "
+            "'parallel.dp'?");
+  EXPECT_EQ(message_of(with_ranks("parallel.tp layout.sp")),
+            "job.subject:2: ranks names layout.sp, whose value 'off' is no number of ranks");
+  // Without {ranks} its value would reach nobody.
+  EXPECT_EQ(message_of(with_ranks("parallel.dp")), "job.subject: [toggle.parallel.tp] has no arg");
+}
+
+TEST(Subject, SaysHowFailureIsTold) {
+  const auto parsed = [](const std::string& failure) {
+    return parse_subject("command = job\nfailure = " + failure + "\n", "job.subject");
+  };
+  EXPECT_EQ(parse_subject("command = job\n", "job.subject").failure, FailureTest::kVerdict);
+  EXPECT_EQ(parsed("verdict").failure, FailureTest::kVerdict);
+  EXPECT_EQ(parsed("exit").failure, FailureTest::kExit);
+  EXPECT_EQ(parsed("check grep 'two words' {stdout}").failure, FailureTest::kCheck);
+  EXPECT_EQ(parsed("check grep 'two words' {stdout}").check,
+            (std::vector<std::string>{"grep", "two words", "{stdout}"}));
+  EXPECT_EQ(message_of("command = job\nfailure = exti\n"),
+            "job.subject:2: failure is 'exti'; it may be: verdict, exit, check WORDS...; did you "
+            "mean 'exit'?");
+  EXPECT_EQ(message_of("command = job\nfailure = exit 3\n"),
+            "job.subject:2: failure is 'exit 3'; it may be: verdict, exit, check WORDS...; did you "
+            "mean 'exit'?");
+  EXPECT_EQ(message_of("command = job\nfailure = check\n"),
+            "job.subject:2: failure = check names no command");
+}
+
+TEST(Subject, SaysHowItIsCalibrated) {
+  const Subject usual = parse_subject("command = job\n", "job.subject");
+  EXPECT_EQ(usual.calibrate, Calibrate::kProcess);
+  EXPECT_EQ(usual.repeats, std::nullopt);
+  const Subject subject =
+      parse_subject("command = job\ncalibrate = runs\nrepeats = 3\n", "job.subject");
+  EXPECT_EQ(subject.calibrate, Calibrate::kRuns);
+  EXPECT_EQ(subject.repeats, 3);
+  EXPECT_EQ(message_of("command = job\ncalibrate = run\n"),
+            "job.subject:2: calibrate is 'run'; it may be: process, runs; did you mean 'runs'?");
+  EXPECT_EQ(message_of("command = job\nrepeats = 2\n"),
+            "job.subject:2: repeats is 2; it may be from 3 to 1000");
+  EXPECT_EQ(message_of("command = job\nrepeats = few\n"),
+            "job.subject:2: repeats is 'few', not a whole number");
+  EXPECT_EQ(message_of("command = job\ncalibrat = runs\n"),
+            "job.subject:2: unknown key 'calibrat'; did you mean 'calibrate'?");
+}
+
+TEST(Subject, ACommandThatCannotBeSplitIsRefusedWithItsLine) {
+  EXPECT_THAT(message_of("timeout_s = 3\ncommand = job \\\n"),
+              ::testing::StartsWith("job.subject:2: command cannot be split: "));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 namespace nanhunt::cli {
 namespace {
 
+using Names = std::vector<std::string>;
+
 struct Result {
   int status = 0;
   std::string out, err;
@@ -75,6 +77,34 @@ TEST(Command, BundledCasesAreListedWithTheirSettings) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_NE(result.out.find("b01_norm_grad_not_summed"), std::string::npos);
   EXPECT_NE(result.out.find("parallel.tp=2"), std::string::npos);
+}
+
+TEST(Command, AGroupOfCasesIsAFolderBesideThem) {
+  const Result graded = call({"cases", "graded"});
+  EXPECT_EQ(graded.status, 0) << graded.err;
+  EXPECT_NE(graded.out.find("one_row"), std::string::npos);
+  EXPECT_EQ(graded.out.find("b01_norm_grad_not_summed"), std::string::npos);
+  for (const Names& words : {Names{"cases", "gradde"}, Names{"cases", "--check", "gradde"}}) {
+    const Result missing = call(words);
+    EXPECT_EQ(missing.status, 2);
+    EXPECT_NE(missing.err.find("has no group 'gradde'; groups: graded"), std::string::npos)
+        << missing.err;
+    EXPECT_NE(missing.err.find("shared_code; did you mean 'graded'?"), std::string::npos);
+  }
+  EXPECT_EQ(call({"cases", "data"}).status, 2) << "a folder without case files is no group";
+  EXPECT_EQ(call({"cases", "../cases"}).status, 2);
+}
+
+TEST(Command, OnlyTakesAListOfCases) {
+  const Result two = call({"cases", "--only", "race,clean"});
+  EXPECT_EQ(two.status, 0) << two.err;
+  EXPECT_NE(two.out.find("race.case"), std::string::npos);
+  EXPECT_NE(two.out.find("clean.case"), std::string::npos);
+  EXPECT_EQ(two.out.find("fp8_scale.case"), std::string::npos);
+  const Result misspelt = call({"cases", "--check", "--only", "race,claen"});
+  EXPECT_EQ(misspelt.status, 2);
+  EXPECT_NE(misspelt.err.find("no case file 'claen'; did you mean 'clean'?"), std::string::npos);
+  EXPECT_EQ(call({"cases", "graded", "--only", "race"}).status, 2);
 }
 
 }  // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repeats in one process and repeats as runs of their own: the same draws, the same envelope.
+#include "ablate/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "ablate/bench.h"
+#include "trace/error.h"
+
+namespace nanhunt::ablate {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+class Calibration : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("calibrate_" +
+               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Runner make(const std::string& calibrate, const std::string& words = "{toggles}") {
+    const std::string text = "command = " + std::string(NANHUNT_REPEATING_JOB) + " " + words +
+                             "\ncalibrate = " + calibrate +
+                             "\n[toggle.a]\nvalues = off on\nreference = off\narg = --a={value}\n";
+    return Runner(children_, parse_subject(text, "job.subject"), "build", folder_ / calibrate,
+                  {{"SEEN", (folder_ / "seen").string()}}, {});
+  }
+  RunRequest reference() {
+    RunRequest request;
+    request.purpose = "reference";
+    request.settings = {{"a", "off"}};
+    request.plan.level = trace::Level::kFull;
+    return request;
+  }
+  // Runs the reference, calibrates, and returns the envelope's file.
+  std::string calibrate(Runner& runner, uint64_t seed = 5) {
+    const trace::TraceReader trace(runner.run(reference()).trace);
+    Calibrator calibrator(runner);
+    calibrator.envelope(trace, trace, {reference(), 4, seed, 3});
+    for (const auto& entry : fs::directory_iterator(runner.work())) {
+      if (!entry.path().filename().string().starts_with("envelope-")) continue;
+      std::ostringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      return text.str();
+    }
+    return "no envelope";
+  }
+  // Seeds of what was trained since the last call, sorted: runs may end in any order.
+  Lines seen() {
+    Lines lines;
+    std::ifstream stream(folder_ / "seen");
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    std::sort(lines.begin(), lines.end());
+    fs::remove(folder_ / "seen");
+    return lines;
+  }
+
+  ChildRunner children_;
+  fs::path folder_;
+};
+
+TEST_F(Calibration, ByRunsDrawsWhatOneProcessDraws) {
+  Runner process = make("process"), runs = make("runs");
+  const std::string by_process = calibrate(process);
+  EXPECT_EQ(seen(), (Lines{"6", "7", "8", "none", "none"}));
+  const std::string by_runs = calibrate(runs);
+  EXPECT_EQ(seen(), (Lines{"6", "7", "8", "none"})) << "the first is the reference run itself";
+  // The draws depend on the seeds: equal envelopes say something.
+  EXPECT_NE(calibrate(runs, 9), by_runs);
+  // Keys are hashes of equal plans and equal command lines.
+  EXPECT_EQ(by_runs, by_process);
+}
+
+TEST_F(Calibration, ByRunsAsksNoProgramToRepeatItself) {
+  Runner runs = make("runs", "--once");
+  calibrate(runs);
+  EXPECT_EQ(seen().size(), 4u);
+  Runner process = make("process", "--once");
+  EXPECT_THROW(calibrate(process), trace::Error);
+}
+
+TEST_F(Calibration, ByRunsKeepsTheReferenceAndGoesOnWhereItWasStopped) {
+  {
+    Runner runs = make("runs");
+    calibrate(runs);
+    EXPECT_TRUE(fs::is_directory(runs.run(reference()).trace));
+  }
+  seen();
+  Runner again = make("runs");
+  calibrate(again);
+  EXPECT_TRUE(seen().empty()) << "the envelope is there";
+}
+
+TEST_F(Calibration, NamesTheRunThatFailed) {
+  Runner runs = make("runs");
+  const trace::TraceReader trace(runs.run(reference()).trace);
+  RunRequest refused = reference();
+  refused.timeout_s = 1e-6;
+  refused.steps = 2;
+  try {
+    Calibrator(runs).envelope(trace, trace, {refused, 3, 5, 1});
+    FAIL() << "calibrated from runs that were ended";
+  } catch (const trace::Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("calibration"), 0u) << error.what();
+  }
+}
+
+TEST(CalibrationRepeats, CaseBeforeSubjectBeforeThresholds) {
+  const auto thresholds =
+      oracle::Thresholds::read(fs::path(NANHUNT_SOURCE_DIR) / "share/nanhunt/thresholds.json");
+  const auto usual = static_cast<int32_t>(thresholds["calibration_repeats"]);
+  Case the_case;
+  EXPECT_EQ(calibration_repeats(the_case, thresholds), usual);
+  the_case.subject.repeats = 3;
+  EXPECT_EQ(calibration_repeats(the_case, thresholds), 3);
+  the_case.thresholds["calibration_repeats"] = usual;  // the case's, merged by the caller
+  EXPECT_EQ(calibration_repeats(the_case, thresholds), usual);
+}
+
+}  // namespace
+}  // namespace nanhunt::ablate
