@@ -18,9 +18,10 @@ _session = None
 def install(microbatches=None, order=None):
     """Sets up the hooks; the first model that is called with gradients enabled is captured.
 
-    microbatches: forward passes a step (default: what accelerate or the job's own command line says, else
-    1). order: how the samples of the global batch lie on data-parallel ranks (placement.py). Returns the session, or None
-    when nothing is to be captured. Never raises for what is wrong with the capture itself.
+    microbatches: forward passes a step (default: what accelerate or the job's own command line
+    says, else 1). order: how the samples of the global batch lie on data-parallel ranks
+    (placement.py). Returns the session, or None when nothing is to be captured. Never raises for
+    what is wrong with the capture itself.
     """
     global _session
     if "NANHUNT_CAPTURE" not in os.environ or _session is not None:
@@ -50,8 +51,9 @@ def _hooked(classes, microbatches, order):
 
 
 def attach(model, optimizer=None, *, microbatches=None, order=None):
-    """Captures this model; `optimizer` may be given and is found by itself. Call it when the model is
-    complete (sharded, wrapped, compiled)."""
+    """Captures this model; `optimizer` may be given and is found by itself. Call it when the
+    model is complete (sharded, wrapped, compiled).
+    """
     session = install(microbatches, order)
     if session is not None and not session.failed and session.model is None:
         session.modules.watch(model)

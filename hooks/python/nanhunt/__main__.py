@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m nanhunt [--microbatches N] [--sample-order ORDER] train.py ARGS: runs the script with the hooks in place."""
+"""python -m nanhunt [--microbatches N] [--sample-order ORDER] train.py ARGS: runs the script
+with the hooks in place.
+"""
 
 import argparse
 import os

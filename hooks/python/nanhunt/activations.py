@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where activations lie: which dimension counts samples and tokens, and what is cut over tp.
 
-Known from the batch that the model was called with, from the placements of the module's own weights, and
-from DTensors that the parallel styles show. Under tensor parallelism a shape alone says nothing: half of
-one width may be all of another.
+Known from the batch that the model was called with, from the placements of the module's own
+weights, and from DTensors that the parallel styles show. Under tensor parallelism a shape alone
+says nothing: half of one width may be all of another.
 """
 
 import dataclasses
@@ -19,7 +19,9 @@ class BatchShape:
 
 
 def batch_of(arguments):
-    """From the leaves of the root's arguments: [samples, tokens] integers, else the first tensor's."""
+    """From the leaves of the root's arguments: [samples, tokens] integers, else the first
+    tensor's.
+    """
     tensors = [leaf for leaf in arguments if hasattr(leaf, "dim") and leaf.dim() > 0]
     for tensor in tensors:
         if tensor.dim() == 2 and not tensor.is_floating_point():
@@ -55,11 +57,12 @@ def _local_shape(weight):
 
 
 def style_of(module, size, mesh, axis_of, given):
-    """What the module's weight says of a last dimension of `size`: (kind, start, logical size), or None.
+    """What the module's weight says of a last dimension of `size`: (kind, start, logical size),
+    or None.
 
-    given: True of its input, False of its output. A column-parallel linear takes whole inputs and gives
-    shards, a row-parallel one the other way round; vocabulary-parallel embeddings and modules whose weight
-    is whole (norms) give whole outputs.
+    given: True of its input, False of its output. A column-parallel linear takes whole inputs and
+    gives shards, a row-parallel one the other way round; vocabulary-parallel embeddings and
+    modules whose weight is whole (norms) give whole outputs.
     """
     weight = getattr(module, "weight", None)
     if weight is None or not hasattr(weight, "dim") or weight.dim() not in (1, 2):
@@ -80,8 +83,9 @@ def style_of(module, size, mesh, axis_of, given):
 def locate(shape, batch, samples, mesh, style, scale=1.0):
     """Placement of an activation of that local shape, or None.
 
-    style: (kind, start, logical size) of the last dimension, None when not known. scale: local values are
-    that many times the logical ones (a gradient of a loss that is a mean over this rank's samples alone).
+    style: (kind, start, logical size) of the last dimension, None when not known. scale: local
+    values are that many times the logical ones (a gradient of a loss that is a mean over this
+    rank's samples alone).
     """
     shape = tuple(shape)
     tp = mesh.extent("tp")
@@ -138,7 +142,9 @@ def _as_sample_first(result, sample_dim, token_dim):
 
 
 def _batch_dims(shape, batch, tp):
-    """(sample dimension, token dimension or None, tokens cut over tp, samples and tokens flattened)."""
+    """(sample dimension, token dimension or None, tokens cut over tp, samples and tokens
+    flattened).
+    """
     samples, tokens = batch.samples, batch.tokens
     pairs = [(0, 1)] if batch.sample_first else [(1, 0)]
     for sample_dim, token_dim in pairs:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++ cannot see of collectives: that a Python program issued one, and that it waited for it."""
+"""What C++ cannot see of collectives: that a Python program issued one, and that it waited for
+it.
+"""
 
 import functools
 
 import torch.distributed as dist
 
 _FUNCTIONS = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor",
-              "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "gather",
-              "scatter", "send", "recv", "isend", "irecv")
+              "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single",
+              "gather", "scatter", "send", "recv", "isend", "irecv")
 
 
 def install(session):

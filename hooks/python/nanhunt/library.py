@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and loads the recorder, libnanhunt_torch.so, and refuses one that was built for another torch.
+"""Finds and loads the recorder, libnanhunt_torch.so, and refuses one that was built for another
+torch.
 
-Loaded with local symbols: torch.ops.load_library would make those of HDF5 global, and an h5py that
-the job imports later would be bound to them.
+Loaded with local symbols: torch.ops.load_library would make those of HDF5 global, and an h5py
+that the job imports later would be bound to them.
 """
 
 import ctypes
@@ -23,7 +24,9 @@ def complain(text):
 
 
 def find():
-    """The library's path: NANHUNT_LIBRARY, else beside this package, else in the source tree's build."""
+    """The library's path: NANHUNT_LIBRARY, else beside this package, else in the source tree's
+    build.
+    """
     named = os.environ.get("NANHUNT_LIBRARY")
     here = pathlib.Path(__file__).resolve().parent
     candidates = [pathlib.Path(named)] if named else [

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job's mesh: sizes and this rank's coordinates, by nanhunt's axes, and the groups along them."""
+"""The job's mesh: sizes and this rank's coordinates, by nanhunt's axes, and the groups along
+them.
+"""
 
 import dataclasses
 
@@ -21,7 +23,8 @@ class Mesh:
     world_size: int = 1
     size: dict = dataclasses.field(default_factory=dict)  # axis -> ranks along it
     coordinate: dict = dataclasses.field(default_factory=dict)
-    ranks: dict = dataclasses.field(default_factory=dict)  # axis -> global ranks of this rank's group
+    # axis -> global ranks of this rank's group
+    ranks: dict = dataclasses.field(default_factory=dict)
 
     def extent(self, axis):
         return self.size.get(axis, 1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hooks on modules: outputs, inputs that no other module gave, and the gradients of both.
 
-Tensor hooks, not full backward hooks: those change results and break in-place code. A hook that is
-registered last sees what the job goes on with, after the parallel styles have redistributed it; one that
-is registered first sees the DTensor with its placements.
+Tensor hooks, not full backward hooks: those change results and break in-place code. A hook that
+is registered last sees what the job goes on with, after the parallel styles have redistributed
+it; one that is registered first sees the DTensor with its placements.
 """
 
 import torch
@@ -29,9 +29,11 @@ class ModuleHooks:
         self.awaiting_batch = False
 
     def wait_for_model(self):
-        """The first module with trainable parameters that is called with gradients enabled is the model.
+        """The first module with trainable parameters that is called with gradients enabled is
+        the model.
 
-        Module.__call__ is replaced until then only: what is registered inside a call is not looked at by it.
+        Module.__call__ is replaced until then only: what is registered inside a call is not
+        looked at by it.
         """
         original = torch.nn.Module.__call__
 
@@ -46,7 +48,8 @@ class ModuleHooks:
 
     def watch(self, root):
         """Hooks on every module of the model, once. Inside compiled regions hooks would be traced into
-        the graph and change it: only the region's own inputs and outputs are seen."""
+        the graph and change it: only the region's own inputs and outputs are seen.
+        """
         model = unwrapped(root)
         self.entry = root if is_compiled(root) and root is not model else model
         hidden = set()
@@ -202,7 +205,8 @@ class ModuleHooks:
 
     def style_handed_on(self, value, arguments, keywords):
         """Of a module without a weight of its own: element by element, or a residual block. Its output is
-        placed as its input of the same shape."""
+        placed as its input of the same shape.
+        """
         for _, leaf in named_leaves(arguments, keywords):
             source = self.seen.get(id(local(leaf)))
             if source is not None and tuple(source[0].shape) == tuple(value.shape):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements as the recorder reads them (hooks/torch_ops/point_text.h), from what is known and never by
-guessing: a tensor whose place is not known gets None, and the report names it.
+"""Placements as the recorder reads them (hooks/torch_ops/point_text.h), from what is known and
+never by guessing: a tensor whose place is not known gets None, and the report names it.
 """
 
 import dataclasses
@@ -37,7 +37,9 @@ class Samples:
         return (self.microbatch * self.count + local) * self.ranks + self.rank
 
     def runs(self):
-        """(first local sample, first position, how many) of runs that are whole in the global batch."""
+        """(first local sample, first position, how many) of runs that are whole in the global
+        batch.
+        """
         if self.ranks == 1 or self.order != "interleaved":
             return [(0, self.position(0), self.count)]
         return [(local, self.position(local), 1) for local in range(self.count)]

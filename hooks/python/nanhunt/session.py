@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank's capture: where the job is in its step, and the taps that the hooks call.
 
-A step begins with the first call of the model with gradients enabled, and ends when the optimizers that
-hold its gradients have stepped (or the scaler skipped them), at the next call at the latest. Nothing here
-raises into the job, and nothing waits for another rank.
+A step begins with the first call of the model with gradients enabled, and ends when the
+optimizers that hold its gradients have stepped (or the scaler skipped them), at the next call at
+the latest. Nothing here raises into the job, and nothing waits for another rank.
 """
 
 import gc
@@ -19,7 +19,9 @@ from .names import site_of
 
 
 class Session:
-    """settings: microbatches (a step, None: 1, or what accelerate says), order (of samples over ranks)."""
+    """settings: microbatches (a step, None: 1, or what accelerate says), order (of samples over
+    ranks).
+    """
 
     def __init__(self, classes, microbatches=None, order=None):
         self.classes = classes
@@ -142,7 +144,9 @@ class Session:
     # --- taps ---------------------------------------------------------------------------------
 
     def tap(self, site, phase, role, tensor, placed, op="", attributes=None):
-        """Records the tensor; the one that the job is to go on with (another only in calibration)."""
+        """Records the tensor; the one that the job is to go on with (another only in
+        calibration).
+        """
         if not self.in_step:
             return tensor
         value = local(tensor)
@@ -246,7 +250,9 @@ def said_by_accelerate():
 
 
 def said_by_command_line():
-    """--microbatches=2, --gradient-accumulation-steps 4 and the like, among the job's own arguments."""
+    """--microbatches=2, --gradient-accumulation-steps 4 and the like, among the job's own
+    arguments.
+    """
     text = " ".join(sys.argv[1:])
     found = re.search(r"--(?:micro[-_]?batches|grad(?:ient)?[-_]accum\w*(?:[-_]steps)?)[= ](\d+)", text)
     return int(found.group(1)) if found else 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss, gradients, clipping, scaler and optimizer, seen through torch's own doors: no line of the job.
+"""Loss, gradients, clipping, scaler and optimizer, seen through torch's own doors: no line of
+the job.
 
 Patched functions call the original first or last and return what it returned.
 """
@@ -26,7 +27,9 @@ def quiet_method(method):
 
 
 def _around(owner, name, before=None, after=None):
-    """Replaces owner.name by one that tells `before` its arguments, and `after` its result and those."""
+    """Replaces owner.name by one that tells `before` its arguments, and `after` its result and
+    those.
+    """
     original = getattr(owner, name)
 
     @functools.wraps(original)
