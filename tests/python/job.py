@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the jobs of cases/jobs under capture, as a user would, and reads their traces with the command."""
+"""Runs the jobs of cases/jobs under capture, as a user would, and reads their traces."""
 
 import collections
 import json
@@ -51,7 +51,8 @@ def verdict(*words):
     return json.loads(nanhunt(*words, "--json")[1])
 
 
-Row = collections.namedtuple("Row", "step rank mb phase site role dtype shape nan inf absmax rms placement")
+Row = collections.namedtuple(
+    "Row", "step rank mb phase site role dtype shape nan inf absmax rms placement")
 
 
 def records(trace, *more):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's trace holds, with and without an edit of the job, and what is said when it cannot be."""
+"""What a job's trace holds, with and without an edit, and what is said when it cannot be."""
 
 import pathlib
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture changes nothing: parameters after 3 steps are equal to the bit with hooks off, stats and full."""
+"""Capture changes nothing: parameters are equal to the bit with hooks off, stats and full."""
 
 import re
 import tempfile
@@ -17,10 +17,10 @@ def digest(ended):
 class Neutral(unittest.TestCase):
     def check(self, ranks, *words):
         with tempfile.TemporaryDirectory() as folder:
-            runs = {level: job.run(folder, [job.JOBS / "parallel.py", "--steps=3", "--digest", *words],
-                                   ranks, level) for level in (None, "stats", "full")}
-            plain = job.run(folder, [job.JOBS / "parallel.py", "--steps=3", "--digest", *words],
-                            ranks, None, hooked=False)
+            command = [job.JOBS / "parallel.py", "--steps=3", "--digest", *words]
+            runs = {level: job.run(folder, command, ranks, level)
+                    for level in (None, "stats", "full")}
+            plain = job.run(folder, command, ranks, None, hooked=False)
             for level in ("stats", "full"):
                 self.assertTrue(runs[level].trace.is_dir(), runs[level].errors[-2000:])
                 self.assertNotIn("nanhunt:", runs[level].errors)

@@ -39,7 +39,8 @@ class Activations(unittest.TestCase):
     batch = activations.BatchShape(4, 32)
 
     def locate(self, shape, style=None, tp=1, scale=1.0):
-        return activations.locate(shape, self.batch, placement.Samples(4), mesh_of(tp), style, scale)
+        return activations.locate(shape, self.batch, placement.Samples(4), mesh_of(tp), style,
+                                  scale)
 
     def test_whole_on_one_rank(self):
         self.assertEqual(self.locate((4, 32, 64))["shape"], [4, 32, 64])

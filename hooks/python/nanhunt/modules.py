@@ -25,7 +25,8 @@ class ModuleHooks:
         self.sites = {}  # id(module) -> site
         self.entry = None  # the module whose call begins a microbatch
         self.shown = {}  # id(module) -> DTensor's placement, from the hook that comes first
-        self.seen = {}  # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
+        # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
+        self.seen = {}
         self.awaiting_batch = False
 
     def wait_for_model(self):
@@ -47,8 +48,8 @@ class ModuleHooks:
         torch.nn.Module.__call__ = first_call
 
     def watch(self, root):
-        """Hooks on every module of the model, once. Inside compiled regions hooks would be traced into
-        the graph and change it: only the region's own inputs and outputs are seen.
+        """Hooks on every module of the model, once. Inside compiled regions hooks would be traced
+        into the graph and change it: only the region's own inputs and outputs are seen.
         """
         model = unwrapped(root)
         self.entry = root if is_compiled(root) and root is not model else model
@@ -126,7 +127,8 @@ class ModuleHooks:
         session = self.session
         if session.batch is None:
             return None
-        return activations.locate(shape, session.batch, session.samples(), session.mesh, style, scale)
+        return activations.locate(shape, session.batch, session.samples(), session.mesh, style,
+                                  scale)
 
     def inputs(self, module, site, arguments, keywords):
         """Tensors that no module gave, and those whose place only this module knows."""
@@ -139,12 +141,15 @@ class ModuleHooks:
             if known is not None and (style is None or known[2] is not None):
                 continue
             role = "input" if index == 0 else f"input.{index}"
-            self.session.tap(site or "model", "forward", role, value, self.place(value.shape, style))
+            placed = self.place(value.shape, style)
+            self.session.tap(site or "model", "forward", role, value, placed)
             self.remember(value, style)
 
     def known(self, value):
         known = self.seen.get(id(value))
-        return known if known is not None and known[0] is value and known[1] == value._version else None
+        if known is None or known[0] is not value or known[1] != value._version:
+            return None
+        return known
 
     def style_said(self, module, value, given):
         session = self.session
@@ -204,8 +209,8 @@ class ModuleHooks:
         return self.style_handed_on(value, arguments, keywords)
 
     def style_handed_on(self, value, arguments, keywords):
-        """Of a module without a weight of its own: element by element, or a residual block. Its output is
-        placed as its input of the same shape.
+        """Of a module without a weight of its own: element by element, or a residual block. Its
+        output is placed as its input of the same shape.
         """
         for _, leaf in named_leaves(arguments, keywords):
             source = self.seen.get(id(local(leaf)))

@@ -59,17 +59,19 @@ class Session:
         self.parameters = [(site_of(name), parameter)
                            for name, parameter in self.model.named_parameters()]
         self.site_of_parameter = {id(parameter): site for site, parameter in self.parameters}
-        facts = {"rank": self.mesh.rank, "world_size": self.mesh.world_size, "facts": self.facts(),
-                 "mesh": {axis: [size, self.mesh.at(axis)] for axis, size in self.mesh.size.items()}}
-        facts["mesh"]["mb"] = [self.steps_microbatches(), 0]
+        mesh = {axis: [size, self.mesh.at(axis)] for axis, size in self.mesh.size.items()}
+        mesh["mb"] = [self.steps_microbatches(), 0]
+        facts = {"rank": self.mesh.rank, "world_size": self.mesh.world_size, "mesh": mesh,
+                 "facts": self.facts()}
         self.job = self.classes.Job(json.dumps(facts))
         if not self.job.on():
             self.failed = True
             return
         self.perturbed = json.loads(self.job.plan()).get("perturbation") is not None
         if self.unseen:
-            self.job.fact("coverage.compiled", f"{len(self.unseen)} modules are inside compiled regions: "
-                          "their values are not captured; NANHUNT_FORCE_EAGER=1 runs them eagerly")
+            self.job.fact("coverage.compiled",
+                          f"{len(self.unseen)} modules are inside compiled regions: their values are "
+                          "not captured; NANHUNT_FORCE_EAGER=1 runs them eagerly")
         for site, parameter in self.parameters:
             self.job.keep(local(parameter))
             if self.perturbed:
@@ -85,7 +87,8 @@ class Session:
 
     def steps_microbatches(self):
         if self.microbatches is None:
-            self.microbatches = max(1, said_by_trainer(), said_by_accelerate(), said_by_command_line())
+            self.microbatches = max(1, said_by_trainer(), said_by_accelerate(),
+                                    said_by_command_line())
         return self.microbatches
 
     def close(self):
@@ -254,7 +257,8 @@ def said_by_command_line():
     arguments.
     """
     text = " ".join(sys.argv[1:])
-    found = re.search(r"--(?:micro[-_]?batches|grad(?:ient)?[-_]accum\w*(?:[-_]steps)?)[= ](\d+)", text)
+    names = r"micro[-_]?batches|grad(?:ient)?[-_]accum\w*(?:[-_]steps)?"
+    found = re.search(rf"--(?:{names})[= ](\d+)", text)
     return int(found.group(1)) if found else 0
 
 

@@ -184,8 +184,8 @@ class UpdateHooks:
                 if isinstance(moment, torch.Tensor):
                     session.tap(site, "update", role, moment.detach(),
                                 session.like_parameter(parameter, moment), op, attributes)
-            session.tap(site, "update", "param", parameter.detach(), session.of_parameter(parameter),
-                        op, attributes)
+            session.tap(site, "update", "param", parameter.detach(),
+                        session.of_parameter(parameter), op, attributes)
             session.stepped.add(id(parameter))
         if optimizer.param_groups:
             session.scalar("optimizer", "update", "learning_rate", optimizer.param_groups[0]["lr"])
