@@ -23,6 +23,8 @@ bool moves_floats(const C10dCall& call);
 
 class CollectiveNames {
  public:
+  explicit CollectiveNames(int32_t world_size) : world_size_(world_size) {}
+
   void group(const std::string& name, const std::string& axis);
   void enter(const std::string& site);
   void leave();
@@ -31,7 +33,9 @@ class CollectiveNames {
   void next();  // the next call is another one
   void end_step();
 
-  // `carried`: sequence numbers of the records in the tensor's memory.
+  // `carried`: sequence numbers of the records in the tensor's memory. A placement is known only
+  // where the group is all ranks: how its members' neighbours on other axes are related is not said
+  // by the call.
   TapPoint point(const C10dCall& call, trace::Phase phase, const at::Tensor& tensor, size_t index,
                  const std::vector<int64_t>& carried) const;
 
@@ -39,6 +43,7 @@ class CollectiveNames {
   std::string site(const C10dCall& call, const at::Tensor& tensor, size_t index,
                    const std::vector<int64_t>& carried, bool& is_gradient) const;
 
+  int32_t world_size_;
   std::map<std::string, std::string> axes_;  // by group
   std::vector<std::string> modules_;
   std::vector<std::pair<std::string, at::Tensor>> gradients_;

@@ -39,7 +39,8 @@ struct Job::Impl : OpListener {
                                  size_t index) {
           const std::lock_guard lock(mutex);
           return names.point(call, phase, tensor, index, taps.carried(tensor));
-        }) {}
+        }),
+        names(watched.rank->facts().world_size) {}
 
   bool on() const override { return watched.rank->on(); }
   void before_op(const at::RecordFunction& function) override {

@@ -38,6 +38,12 @@ std::map<Place, const Record*> records_of(const trace::Step& step, Phase phase,
   return found;
 }
 
+// A gradient may be held whole where the moment is a shard of it.
+bool same_cells(const trace::Record& a, const trace::Record& b) {
+  return a.local_shape == b.local_shape &&
+         (!a.placement || !b.placement || a.placement->regions == b.placement->regions);
+}
+
 std::vector<Update> updates(const RuleInput& input, const std::string& role) {
   // What the optimizer was given: the clipped gradient, or the reduced one where nothing clips.
   auto gradients = records_of(input.step, Phase::kClipped, "grad");
@@ -51,6 +57,7 @@ std::vector<Update> updates(const RuleInput& input, const std::string& role) {
     const auto old = before.find(place);
     const bool first = attribute(*now, "step").value_or(0) == 1;
     if (gradient == gradients.end() || (old == before.end() && !first)) continue;
+    if (!same_cells(*gradient->second, *now)) continue;
     result.push_back({gradient->second, now, first ? nullptr : old->second});
   }
   return result;

@@ -32,8 +32,20 @@ def install(microbatches=None, order=None):
     except Exception as error:
         library.complain(f"capture is off: {type(error).__name__}: {error}")
         return None
-    atexit.register(_session.close)
+    _close_at_exit(_session)
     return _session
+
+
+def _close_at_exit(session):
+    """os._exit runs no atexit function, and jobs that fear destroy_process_group use it."""
+    atexit.register(session.close)
+    original = os._exit
+
+    def exit_now(status):
+        session.close()
+        original(status)
+
+    os._exit = exit_now
 
 
 def _hooked(classes, microbatches, order):

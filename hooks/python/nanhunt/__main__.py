@@ -8,6 +8,8 @@ import os
 import runpy
 import sys
 
+from . import repeats
+
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m nanhunt", description=__doc__)
@@ -19,6 +21,7 @@ def main():
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
 
+    repeats.run_each(options.script)
     import nanhunt
     nanhunt.install(options.microbatches, options.sample_order)
     sys.argv = [options.script, *options.arguments]

@@ -41,7 +41,7 @@ class ModuleHooks:
         def first_call(module, *arguments, **keywords):
             if torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):
                 torch.nn.Module.__call__ = original
-                if not self.session.failed:
+                if self.entry is None and not self.session.failed:  # nothing was attached
                     self.watch(module)
             return original(module, *arguments, **keywords)
 

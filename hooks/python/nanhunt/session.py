@@ -70,7 +70,7 @@ class Session:
         self.perturbed = json.loads(self.job.plan()).get("perturbation") is not None
         if self.unseen:
             self.job.fact("coverage.compiled",
-                          f"{len(self.unseen)} modules are inside compiled regions: their values are "
+                          f"{len(self.unseen)} modules are in compiled regions: their values are "
                           "not captured; NANHUNT_FORCE_EAGER=1 runs them eagerly")
         for site, parameter in self.parameters:
             self.job.keep(local(parameter))
@@ -93,7 +93,9 @@ class Session:
 
     def close(self):
         if self.job is not None and not self.failed:
-            self.end_step()
+            self.failed = True  # nothing is recorded from here on
+            if self.in_step:
+                self.job.end_step()
             self.job.close()
 
     # --- step ---------------------------------------------------------------------------------
