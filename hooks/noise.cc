@@ -39,7 +39,7 @@ double uniform_in_unit_ball(uint64_t bits) {
 struct ReplaceValues : torch::autograd::Function<ReplaceValues> {
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& /*input*/,
                             const at::Tensor& values) {
-    return values.alias();
+    return values.clone();  // neither a view nor an input: the program may write into it
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
                                                  torch::autograd::variable_list gradients) {

@@ -4,6 +4,7 @@
 //   ||g||) exp_avg_sq = b2 exp_avg_sq' + (1 - b2) g^2  all terms >= 0: by the sum of the elements,
 //   relative 8u
 // (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -38,10 +39,15 @@ std::map<Place, const Record*> records_of(const trace::Step& step, Phase phase,
   return found;
 }
 
-// A gradient may be held whole where the moment is a shard of it.
-bool same_cells(const trace::Record& a, const trace::Record& b) {
-  return a.local_shape == b.local_shape &&
-         (!a.placement || !b.placement || a.placement->regions == b.placement->regions);
+// A gradient may be held whole where the moment is a shard of it, or as a partial sum that the
+// optimizer adds up by itself.
+bool same_cells(const trace::Record& gradient, const trace::Record& moment) {
+  if (gradient.local_shape != moment.local_shape) return false;
+  if (!gradient.placement || !moment.placement) return true;
+  const bool partial = std::ranges::any_of(
+      gradient.placement->mesh,
+      [](const trace::AxisPlacement& axis) { return axis.kind == trace::PlacementKind::kPartial; });
+  return !partial && gradient.placement->regions == moment.placement->regions;
 }
 
 std::vector<Update> updates(const RuleInput& input, const std::string& role) {
