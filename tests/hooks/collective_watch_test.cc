@@ -34,14 +34,15 @@ class Collectives : public testing::Test {
   }
   ~Collectives() override { std::filesystem::remove_all(folder_); }
 
-  // An all-reduce in place whose work has ended or not.
-  void reduce(at::Tensor tensor, bool* ended) {
+  // An all-reduce in place whose work has ended or not; `wait_expected`: a wait would be seen.
+  void reduce(at::Tensor tensor, bool* ended, bool wait_expected = false) {
     C10dCall call;
     call.collective.op = "all_reduce";
     call.collective.group = {0};
     call.operands = call.results = {tensor};
     auto issued = watch_->issue(call);
-    issued.completed = [ended] { return *ended; };
+    issued.work = Work(nullptr, [ended] { return *ended; });
+    issued.wait_expected = wait_expected;
     watch_->pending(std::move(issued));
   }
 
@@ -100,6 +101,30 @@ TEST_F(Collectives, ABackendMayFillItsResultWhileItIsWaitedFor) {
   ended = true;
   const trace::Step step = finish();
   EXPECT_EQ(step.records[1].statistics.sum, 20);
+  EXPECT_GE(step.collectives[0].complete_sequence, 0);
+}
+
+// The work was fast, yet the program read its result before it waited.
+TEST_F(Collectives, ReadBeforeTheWaitIsToldWhateverTheSpeed) {
+  at::Tensor tensor = at::ones({4});
+  bool ended = true;
+  reduce(tensor, &ended, true);
+  watch_->before_use(tensor, false);
+  const trace::Step step = finish();
+  ASSERT_EQ(step.collectives.size(), 1u);
+  EXPECT_EQ(step.collectives[0].complete_sequence, -1);
+}
+
+TEST_F(Collectives, AWaitThatWasSeenComesFirst) {
+  at::Tensor tensor = at::ones({4});
+  bool ended = true;
+  reduce(tensor, &ended, true);
+  tensor.mul_(3);  // what the backend does
+  watch_->waited(tensor);
+  EXPECT_TRUE(watch_->idle());
+  tensor.zero_();
+  const trace::Step step = finish();
+  EXPECT_EQ(step.records[1].statistics.sum, 12);
   EXPECT_GE(step.collectives[0].complete_sequence, 0);
 }
 
