@@ -102,7 +102,8 @@ TapPoint CollectiveNames::point(const C10dCall& call, trace::Phase phase, const 
   point.role = is_gradient ? "grad" : before ? "operand" : "result";
   point.op = call.collective.op;
   const auto axis = axes_.find(call.group_name);
-  if (axis != axes_.end() && call.group_size == world_size_) point.placement = reduced_along(axis->second, call, before, tensor);
+  if (axis != axes_.end() && call.group_size == world_size_)
+    point.placement = reduced_along(axis->second, call, before, tensor);
   return point;
 }
 

@@ -35,11 +35,12 @@ struct Job::Impl : OpListener {
   explicit Impl(const std::string& facts)
       : watched(observed(rank_said(facts))),
         taps(*watched.rank),
-        collectives(taps, [this](const C10dCall& call, trace::Phase phase, const at::Tensor& tensor,
-                                 size_t index) {
-          const std::lock_guard lock(mutex);
-          return names.point(call, phase, tensor, index, taps.carried(tensor));
-        }),
+        collectives(taps,
+                    [this](const C10dCall& call, trace::Phase phase, const at::Tensor& tensor,
+                           size_t index) {
+                      const std::lock_guard lock(mutex);
+                      return names.point(call, phase, tensor, index, taps.carried(tensor));
+                    }),
         names(watched.rank->facts().world_size) {}
 
   bool on() const override { return watched.rank->on(); }

@@ -45,6 +45,9 @@ class Calibration : public ::testing::Test {
   // Runs the reference, calibrates, and returns the envelope's file.
   std::string calibrate(Runner& runner, uint64_t seed = 5) {
     const trace::TraceReader trace(runner.run(reference()).trace);
+    for (const auto& entry : fs::directory_iterator(runner.work())) {  // of earlier calibrations
+      if (entry.path().filename().string().starts_with("envelope-")) fs::remove(entry.path());
+    }
     Calibrator calibrator(runner);
     calibrator.envelope(trace, trace, {reference(), 4, seed, 3});
     for (const auto& entry : fs::directory_iterator(runner.work())) {

@@ -74,7 +74,7 @@ TEST(Draw, IsMadeAgainWithAnotherSeed) {
 TEST(LookWithValues, IsRepeatedUntilTheFirstBadHasThem) {
   const TemporaryFolder work;
   const Hunted hunted = hunt(cases_folder() / "fp8_scale.case",
-                             {"--out", work.path().string(), "--seed", "4", "--no-ablate"});
+                             {"--out", work.path().string(), "--seed", "4"});
   EXPECT_EQ(hunted.place(), "decoder.layers.0.mlp.linear_fc2 forward output") << hunted.describe();
   EXPECT_EQ(hunted.signature, "constant_ratio") << hunted.describe();
 }
