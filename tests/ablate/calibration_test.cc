@@ -45,18 +45,11 @@ class Calibration : public ::testing::Test {
   // Runs the reference, calibrates, and returns the envelope's file.
   std::string calibrate(Runner& runner, uint64_t seed = 5) {
     const trace::TraceReader trace(runner.run(reference()).trace);
-    for (const auto& entry : fs::directory_iterator(runner.work())) {  // of earlier calibrations
-      if (entry.path().filename().string().starts_with("envelope-")) fs::remove(entry.path());
-    }
     Calibrator calibrator(runner);
-    calibrator.envelope(trace, trace, {reference(), 4, seed, 3});
-    for (const auto& entry : fs::directory_iterator(runner.work())) {
-      if (!entry.path().filename().string().starts_with("envelope-")) continue;
-      std::ostringstream text;
-      text << std::ifstream(entry.path()).rdbuf();
-      return text.str();
-    }
-    return "no envelope";
+    const auto envelope = calibrator.envelope(trace, trace, {reference(), 4, seed, 3});
+    std::ostringstream text;
+    text << std::ifstream(runner.work() / ("envelope-" + envelope->key + ".json")).rdbuf();
+    return text.str();
   }
   // Seeds of what was trained since the last call, sorted: runs may end in any order.
   Lines seen() {
