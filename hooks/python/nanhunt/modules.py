@@ -181,9 +181,9 @@ class ModuleHooks:
         if self.known(value) is not None:
             return leaf  # a container that hands on its child's output, or an identity
         style = self.style(module, value, arguments, keywords)
-        occurrence_of = {"recompute": True} if recomputing() else None
+        attributes = {"recompute": True} if recomputing() else None
         result = session.tap(site, "forward", role, value, self.place(value.shape, style),
-                             type(module).__name__, occurrence_of)
+                             type(module).__name__, attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):
             result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
         self.remember(local(result), style)

@@ -42,7 +42,6 @@ class Session:
         self.clipped = False
         self.known_groups = 0
         self.points = {}
-        self.perturbed = False
         self.unseen = []  # modules inside compiled regions
 
     # --- life ---------------------------------------------------------------------------------
@@ -67,14 +66,14 @@ class Session:
         if not self.job.on():
             self.failed = True
             return
-        self.perturbed = json.loads(self.job.plan()).get("perturbation") is not None
+        perturbed = json.loads(self.job.plan()).get("perturbation") is not None
         if self.unseen:
             self.job.fact("coverage.compiled",
                           f"{len(self.unseen)} modules are in compiled regions: their values are "
                           "not captured; NANHUNT_FORCE_EAGER=1 runs them eagerly")
         for site, parameter in self.parameters:
             self.job.keep(local(parameter))
-            if self.perturbed:
+            if perturbed:
                 self.job.perturb_parameter(site, local(parameter.detach()))
 
     def facts(self):
