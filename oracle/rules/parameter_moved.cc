@@ -4,7 +4,7 @@
 //   lr (max|m| / (1 - b1^t)) / (sqrt(max v / (1 - b2^t)) + eps)
 // since no v exceeds the largest. Where that is more than 2 u max|theta|, a change of less than
 // half the last place cannot hide it: a parameter that ends the step as it began it was not
-// updated. Moments and parameter of one rank; scalings of one element only can escape it.
+// updated. One that moved wrongly is no matter of this rule.
 #include <cmath>
 #include <map>
 
