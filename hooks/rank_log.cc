@@ -140,6 +140,12 @@ void RankLog::cut_for_death(trace::CutReason reason, const std::string& detail,
                             std::vector<CutSegment>& out) {
   if (died_) return;
   cut(reason, detail, out);
+  if (!in_step_) {
+    if (auto death = note(reason, detail)) {
+      death->segment.index = next_index_++;
+      out.push_back(*std::move(death));
+    }
+  }
   died_ = true;
 }
 

@@ -42,7 +42,8 @@ class RankLog {
   // ones of the process (exception, signal, close, step end) include the collectives nobody waited
   // for.
   void cut(trace::CutReason reason, const std::string& detail, std::vector<CutSegment>& out);
-  // Same, unless the previous cut already said how the process died and nothing came since.
+  // Same, unless the previous cut already said how the process died and nothing came since. Between
+  // steps the death is a segment without rows behind the end of the last step.
   void cut_for_death(trace::CutReason reason, const std::string& detail,
                      std::vector<CutSegment>& out);
   // A segment without rows that takes nothing from the open one; nullopt before the first step.

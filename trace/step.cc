@@ -11,6 +11,11 @@ int lookup(const std::map<std::pair<int32_t, int64_t>, int>& index, int32_t rank
   return entry == index.end() ? -1 : entry->second;
 }
 
+std::string why(const RankProgress& progress) {
+  const std::string reason(name_of(progress.cut));
+  return progress.cut_detail.empty() ? reason : reason + ": " + progress.cut_detail;
+}
+
 }  // namespace
 
 int Step::find(int32_t rank, int64_t sequence) const {
@@ -49,7 +54,10 @@ void Step::build_index() {
 
 std::string describe_progress(const RankProgress& progress) {
   const std::string rank = "rank " + std::to_string(progress.rank);
-  if (!progress.present) return rank + " wrote nothing";
+  if (!progress.present) {
+    const bool told = progress.cut != CutReason::kStepEnd;
+    return rank + " wrote nothing" + (told ? " (it died before: " + why(progress) + ")" : "");
+  }
   if (progress.complete) return "";
   const std::string sequence = std::to_string(progress.last_sequence);
   if (progress.cut == CutReason::kStepEnd) {
@@ -57,11 +65,7 @@ std::string describe_progress(const RankProgress& progress) {
            ", but segments before it are missing";
   }
   std::string text = rank + " ends at sequence " + sequence + ", no further segments";
-  if (progress.cut >= CutReason::kTrigger) {
-    text += " (" + std::string(name_of(progress.cut));
-    if (!progress.cut_detail.empty()) text += ": " + progress.cut_detail;
-    text += ')';
-  }
+  if (progress.cut >= CutReason::kTrigger) text += " (" + why(progress) + ")";
   return text;
 }
 

@@ -83,6 +83,19 @@ void check_same_run(const SegmentEntry& first, const SegmentEntry& other) {
   }
 }
 
+bool tells_death(const SegmentEntry& segment) {
+  const auto cut = static_cast<CutReason>(segment.header.cut);
+  return cut == CutReason::kSignal || cut == CutReason::kException;
+}
+
+// The rank ended the step, and died before it began another.
+bool died_after(const Segments& segments) {
+  if (segments.size() < 2 || !tells_death(segments.back())) return false;
+  const SegmentEntry& before = segments[segments.size() - 2];
+  return static_cast<CutReason>(before.header.cut) == CutReason::kStepEnd &&
+         segments.back().header.last_sequence < 0;
+}
+
 RankProgress progress_of(int32_t rank, const Segments& segments) {
   RankProgress progress;
   progress.rank = rank;
@@ -96,8 +109,21 @@ RankProgress progress_of(int32_t rank, const Segments& segments) {
   progress.cut = static_cast<CutReason>(last.header.cut);
   progress.cut_detail = last.cut_detail;
   const bool none_missing = last.header.index + 1 == static_cast<int32_t>(segments.size());
-  progress.complete = progress.cut == CutReason::kStepEnd && none_missing;
+  progress.complete = none_missing && (progress.cut == CutReason::kStepEnd || died_after(segments));
   return progress;
+}
+
+// How the rank died in, or after, the last step before `step` in which it wrote; nullptr when it did
+// not say.
+const SegmentEntry* death_before(const StepSegments& steps, int32_t rank, int64_t step) {
+  for (auto earlier = std::make_reverse_iterator(steps.lower_bound(step)); earlier != steps.rend();
+       ++earlier) {
+    const auto segments = earlier->second.find(rank);
+    if (segments == earlier->second.end()) continue;
+    const SegmentEntry& last = segments->second.back();
+    return tells_death(last) ? &last : nullptr;
+  }
+  return nullptr;
 }
 
 // Brings the records from `first` on, all of one rank, into program order.
@@ -233,7 +259,15 @@ std::vector<RankProgress> TraceReader::progress(int64_t step) const {
   std::vector<RankProgress> result;
   for (int32_t rank = 0; rank < impl_->world_size; ++rank) {
     const auto found = ranks.find(rank);
-    result.push_back(progress_of(rank, found == ranks.end() ? Segments{} : found->second));
+    RankProgress progress =
+        progress_of(rank, found == ranks.end() ? Segments{} : found->second);
+    if (!progress.present) {
+      if (const SegmentEntry* death = death_before(impl_->steps, rank, step)) {
+        progress.cut = static_cast<CutReason>(death->header.cut);
+        progress.cut_detail = death->cut_detail;
+      }
+    }
+    result.push_back(std::move(progress));
   }
   return result;
 }

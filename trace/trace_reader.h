@@ -22,8 +22,10 @@ namespace nanhunt::trace {
 struct RankProgress {
   int32_t rank = 0;
   bool present = false;        // at least one segment
-  bool complete = false;       // the last segment was cut at the end of the step, none is missing
+  bool complete = false;       // the step was cut at its end, none of its segments is missing
   int64_t last_sequence = -1;  // of the last row
+  // Why it ends here. Of a rank without a segment: how it died between an earlier step and this one,
+  // when it said so (kSignal, kException); else kStepEnd.
   CutReason cut = CutReason::kStepEnd;
   std::string cut_detail;
   int64_t bytes = 0;

@@ -95,6 +95,19 @@ TEST_F(RankLogTest, BetweenStepsThereIsNothingToCut) {
   EXPECT_EQ(cut_.size(), 1U);
 }
 
+TEST_F(RankLogTest, DeathBetweenStepsIsToldBehindTheLastStep) {
+  accept(StepBegun{5});
+  accept(StepEnded{});
+  log_.cut_for_death(kSignal, "SIGSEGV", cut_);
+  log_.cut_for_death(kSignal, "SIGABRT", cut_);
+  ASSERT_EQ(cut_.size(), 2U);
+  EXPECT_EQ(cut_[1].segment.step, 5);
+  EXPECT_EQ(cut_[1].segment.index, 1);
+  EXPECT_EQ(cut_[1].segment.cut, kSignal);
+  EXPECT_EQ(cut_[1].segment.cut_detail, "SIGSEGV");
+  EXPECT_TRUE(cut_[1].segment.records.empty());
+}
+
 TEST_F(RankLogTest, WhatIsLeftOutBetweenStepsIsStillWrittenDown) {
   accept(StepBegun{5});
   accept(StepEnded{});

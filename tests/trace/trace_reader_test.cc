@@ -105,6 +105,30 @@ TEST(TraceReader, MissingAndUnfinishedRanksAreNamed) {
   EXPECT_EQ(reader.facts_of(1), nullptr);
 }
 
+// A rank that dies between two steps says so behind the first, which stays whole.
+TEST(TraceReader, DeathBetweenStepsIsToldWhereTheRankIsMissed) {
+  const TemporaryFolder folder;
+  for (const int32_t rank : {0, 1}) {
+    write_segment(folder.path(), plain_segment(0, rank, 0, 2, 3, 0, CutReason::kStepEnd));
+  }
+  write_segment(folder.path(), plain_segment(1, 0, 0, 2, 3, 0, CutReason::kClose));
+  EXPECT_EQ(describe_progress(TraceReader(folder.path()).progress(1)[1]), "rank 1 wrote nothing");
+
+  Segment death = plain_segment(0, 1, 1, 2, 0, 0, CutReason::kSignal);
+  death.cut_detail = "SIGSEGV";
+  write_segment(folder.path(), death);
+  const TraceReader reader(folder.path());
+  EXPECT_TRUE(reader.progress(0)[1].complete);
+  EXPECT_EQ(reader.read_step(0).records.size(), 6u);
+  EXPECT_EQ(describe_progress(reader.progress(1)[1]),
+            "rank 1 wrote nothing (it died before: signal: SIGSEGV)");
+
+  // The twin: with rows in it the step itself was not ended.
+  Segment inside = plain_segment(0, 1, 1, 2, 1, 3, CutReason::kSignal);
+  write_segment(folder.path(), inside);
+  EXPECT_FALSE(TraceReader(folder.path()).progress(0)[1].complete);
+}
+
 TEST(TraceReader, StepsAreSortedAndUnknownOnesRefused) {
   const TemporaryFolder folder;
   for (const int64_t step : {10, 2, 1000000}) {
