@@ -33,6 +33,11 @@ void merge_into(CarriedSet& a, const CarriedSet& b) {
   a = std::move(merged);
 }
 
+void merge_into(Carried& a, const Carried& b) {
+  merge_into(a.records, b.records);
+  a.rounding = std::max(a.rounding, b.rounding);
+}
+
 MemoryExtent memory_extent(const at::Tensor& tensor) {
   MemoryExtent extent;
   const int64_t item = static_cast<int64_t>(tensor.itemsize());
@@ -82,14 +87,14 @@ bool may_overlap(const MemoryExtent& a, const MemoryExtent& b) {
   return !disjoint;
 }
 
-CarriedSet FlowMap::carried(const at::Tensor& tensor) const {
+Carried FlowMap::carried(const at::Tensor& tensor) const {
   const c10::StorageImpl* storage = storage_of(tensor);
   if (storage == nullptr) return {};
   std::lock_guard lock(mutex_);
   const auto found = entries_.find(storage);
   if (found == entries_.end()) return {};
   const Entry& entry = found->second;
-  CarriedSet set = entry.whole;
+  Carried set = entry.whole;
   if (entry.parts.empty()) return set;
   const MemoryExtent extent = memory_extent(tensor);
   for (const Part& part : entry.parts) {
@@ -99,7 +104,7 @@ CarriedSet FlowMap::carried(const at::Tensor& tensor) const {
   return set;
 }
 
-void FlowMap::assign(const at::Tensor& tensor, const CarriedSet& set) {
+void FlowMap::assign(const at::Tensor& tensor, const Carried& set) {
   if (storage_of(tensor) == nullptr) return;
   std::lock_guard lock(mutex_);
   Entry& entry = entry_of(tensor);
@@ -121,10 +126,10 @@ void FlowMap::assign(const at::Tensor& tensor, const CarriedSet& set) {
   if (!known) entry.parts.push_back({extent, set});
 }
 
-void FlowMap::add(const at::Tensor& tensor, const CarriedSet& set) {
-  if (set.empty() || storage_of(tensor) == nullptr) return;
+void FlowMap::add(const at::Tensor& tensor, const Carried& set) {
+  if (set.records.empty() || storage_of(tensor) == nullptr) return;
   if (!covers_storage(tensor)) {
-    CarriedSet all = carried(tensor);
+    Carried all = carried(tensor);
     merge_into(all, set);
     assign(tensor, all);
     return;
@@ -153,7 +158,7 @@ void FlowMap::begin_step() {
   std::lock_guard lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     if (entry->second.kept && !entry->second.storage.expired()) {
-      entry->second.whole.clear();
+      entry->second.whole = {};
       entry->second.parts.clear();
       ++entry;
     } else {

@@ -6,7 +6,8 @@
 // A storage may hold several tensors (q, k and v of one fused product, a parameter's place in a
 // gradient bucket). Each such view that was recorded or written on its own has a set of its own;
 // any other view carries the sets of all views that it may overlap, so links are at worst too many.
-// A set holds at most kMaxCarried numbers, the latest ones.
+// A set holds at most kMaxCarried numbers, the latest ones. Beside it goes what rounding may have
+// done to the values since those records.
 //
 // Thread safe: the rank's compute thread and its communication thread may both call.
 #pragma once
@@ -25,8 +26,17 @@ namespace nanhunt::hooks {
 inline constexpr size_t kMaxCarried = 64;
 using CarriedSet = std::vector<int64_t>;  // sorted, no repeats
 
+struct Carried {
+  CarriedSet records;
+  // Square of the relative error by rounding since those records: the sum of the squares of the
+  // unit roundoffs of the ops in between.
+  double rounding = 0;
+};
+
 // a becomes the union of both, cut to the latest kMaxCarried.
 void merge_into(CarriedSet& a, const CarriedSet& b);
+// Same, and the larger of the two errors.
+void merge_into(Carried& a, const Carried& b);
 
 // Bytes of a storage that a tensor covers: a box of strides, outermost first, without dimensions of
 // size 1 and with contiguous dimensions merged, so that equal memory gives equal extents.
@@ -52,11 +62,11 @@ bool may_overlap(const MemoryExtent& a, const MemoryExtent& b);
 class FlowMap {
  public:
   // What the tensor carries; empty for tensors without storage.
-  CarriedSet carried(const at::Tensor& tensor) const;
+  Carried carried(const at::Tensor& tensor) const;
   // The tensor's memory was overwritten: it carries `set` and nothing else.
-  void assign(const at::Tensor& tensor, const CarriedSet& set);
+  void assign(const at::Tensor& tensor, const Carried& set);
   // The tensor's memory was changed in place: it carries `set` besides what it carried.
-  void add(const at::Tensor& tensor, const CarriedSet& set);
+  void add(const at::Tensor& tensor, const Carried& set);
 
   void keep(const at::Tensor& tensor);
   void begin_step();
@@ -71,12 +81,12 @@ class FlowMap {
  private:
   struct Part {
     MemoryExtent extent;
-    CarriedSet set;
+    Carried set;
   };
   struct Entry {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // holds the address, so it is never reused
     bool kept = false;
-    CarriedSet whole;
+    Carried whole;
     std::vector<Part> parts;
   };
   Entry& entry_of(const at::Tensor& tensor);

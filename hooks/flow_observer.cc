@@ -4,12 +4,14 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "hooks/flow_map.h"
+#include "hooks/tensor_view.h"
 
 namespace nanhunt::hooks {
 namespace {
@@ -20,6 +22,7 @@ struct OpKind {
   std::vector<Use> uses;  // by argument
   bool writes = false;
   bool by_element = false;  // lists are processed element by element
+  bool exact = false;       // rounds only where the result's type is narrower
 };
 
 // In "Tensor(a!)[] self" the mark sits on the element type.
@@ -41,10 +44,37 @@ bool overwrites_self(std::string_view name) {
   return false;
 }
 
+// Ops that only move values.
+constexpr std::string_view kExact[] = {"aten::cat",
+                                       "aten::clone",
+                                       "aten::constant_pad_nd",
+                                       "aten::contiguous",
+                                       "aten::copy_",
+                                       "aten::_to_copy",
+                                       "aten::embedding",
+                                       "aten::fill_",
+                                       "aten::flip",
+                                       "aten::gather",
+                                       "aten::index",
+                                       "aten::index_select",
+                                       "aten::masked_fill",
+                                       "aten::max",
+                                       "aten::min",
+                                       "aten::neg",
+                                       "aten::relu",
+                                       "aten::repeat",
+                                       "aten::roll",
+                                       "aten::slice_backward",
+                                       "aten::stack",
+                                       "aten::to",
+                                       "aten::where",
+                                       "aten::zero_"};
+
 OpKind kind_of(const c10::FunctionSchema& schema) {
   const std::string_view name = schema.name();
   const bool overwrites = overwrites_self(name);
   OpKind kind;
+  kind.exact = std::ranges::find(kExact, name) != std::end(kExact);
   kind.by_element = name.starts_with("aten::_foreach") || name.starts_with("aten::_fused_");
   for (const c10::Argument& argument : schema.arguments()) {
     const bool written = is_written(argument);
@@ -70,7 +100,7 @@ const OpKind* kind_of(const at::RecordFunction& function) {
 
 struct Operand {
   at::Tensor tensor;
-  CarriedSet set;
+  Carried set;
   size_t argument;
   size_t element = 0;
   size_t elements = 0;  // length of the list that it is in; 0: not in a list
@@ -116,7 +146,7 @@ std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& functio
       each_tensor(inputs[i], [&](const at::Tensor& tensor, size_t element, size_t elements) {
         if (!tensor.defined() || !tensor.has_storage()) return;
         context->operands.push_back({tensor, map->carried(tensor), i, element, elements, use});
-        context->carries = context->carries || !context->operands.back().set.empty();
+        context->carries = context->carries || !context->operands.back().set.records.empty();
       });
     }
     if (!context->carries) return nullptr;
@@ -126,6 +156,29 @@ std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& functio
   }
 }
 
+double unit_roundoff(const at::Tensor& tensor) {
+  const auto type = dtype_of(tensor.scalar_type());
+  return type && trace::is_floating(*type) ? trace::unit_roundoff(*type) : 0;
+}
+
+// What the op itself adds to the square of the relative error of that result.
+double rounded_by_op(const FlowContext& context, const at::Tensor& result) {
+  const double u = unit_roundoff(result);
+  if (!context.kind->exact) return u * u;
+  const auto narrows = [&](const Operand& source) {
+    const double given = unit_roundoff(source.tensor);
+    return source.use == Use::kRead && given > 0 && given < u;
+  };
+  return std::ranges::any_of(context.operands, narrows) ? u * u : 0;
+}
+
+// Relative errors of independent factors add in squares, and so they do here for terms of a sum,
+// which is more than they come to.
+void take_up(Carried& result, const Operand& source) {
+  merge_into(result.records, source.set.records);
+  result.rounding = std::min(result.rounding + source.set.rounding, 1.0);
+}
+
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
   return a.is_alias_of(b) && memory_extent(a) == memory_extent(b);
 }
@@ -133,7 +186,9 @@ bool same_memory(const at::Tensor& a, const at::Tensor& b) {
 void pass_to_written(FlowMap& map, const FlowContext& context) {
   for (const Operand& target : context.operands) {
     if (target.use == Use::kRead) continue;
-    CarriedSet set;
+    Carried set;
+    set.rounding = rounded_by_op(context, target.tensor);
+    if (target.use == Use::kChanged) set.rounding += target.set.rounding;
     bool overwritten = target.use == Use::kOverwritten;
     for (const Operand& source : context.operands) {
       // An overwritten argument gives nothing; a changed one keeps what it carries by itself, and
@@ -142,8 +197,9 @@ void pass_to_written(FlowMap& map, const FlowContext& context) {
       if (!meets(source, target.element, target.elements, context.kind->by_element)) continue;
       if (overwritten && same_memory(source.tensor, target.tensor)) {
         overwritten = false;
+        set.rounding += source.set.rounding;
       } else {
-        merge_into(set, source.set);
+        take_up(set, source);
       }
     }
     if (overwritten) {
@@ -157,10 +213,11 @@ void pass_to_written(FlowMap& map, const FlowContext& context) {
 void pass_to_outputs(FlowMap& map, const FlowContext& context, const at::RecordFunction& function) {
   const auto pass = [&](const at::Tensor& output, size_t element, size_t elements) {
     if (!output.defined() || !output.has_storage()) return;
-    CarriedSet set;
+    Carried set;
+    set.rounding = rounded_by_op(context, output);
     for (const Operand& source : context.operands) {
       if (source.tensor.is_alias_of(output)) return;  // a view, or the written argument itself
-      if (meets(source, element, elements, context.kind->by_element)) merge_into(set, source.set);
+      if (meets(source, element, elements, context.kind->by_element)) take_up(set, source);
     }
     map.add(output, set);
   };

@@ -102,6 +102,7 @@ trace::Record RankRecorder::Impl::describe(const Observation& observation) const
   record.op = observation.op;
   record.attributes = observation.attributes;
   record.links = observation.links;
+  record.rounding = static_cast<float>(observation.rounding);
   record.collective = observation.collective;
   return record;
 }

@@ -2,6 +2,7 @@
 #include "hooks/rank_taps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -49,6 +50,7 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
     trace::Lane lane = trace::Lane::kCompute;
     int64_t collective = -1;
     int segments = 0;
+    double rounding = 0;  // squared
   };
 
   struct LeafHook {
@@ -100,6 +102,7 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
     observation.op = point.op;
     observation.attributes = point.attributes;
     observation.links = std::move(links);
+    observation.rounding = std::sqrt(context.rounding);
     observation.collective = context.collective;
     observation.segments = context.segments;
     return recorder.record(observation);
@@ -107,12 +110,14 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
 
   // Writes a row and lets the tensor's memory carry it; links nullopt: what the memory carried.
   int64_t take(const TapPoint& point, const at::Tensor& tensor,
-               const std::vector<int64_t>* declared, const Context& context) {
-    const CarriedSet inputs = declared != nullptr ? as_set(*declared) : flow->carried(tensor);
+               const std::vector<int64_t>* declared, Context context) {
+    const Carried inputs =
+        declared != nullptr ? Carried{as_set(*declared)} : flow->carried(tensor);
     const LinkGrade grade = declared != nullptr ? LinkGrade::kDeclared : LinkGrade::kFlow;
-    const int64_t sequence = write(point, tensor, links_of(inputs, grade), context);
+    context.rounding = inputs.rounding;
+    const int64_t sequence = write(point, tensor, links_of(inputs.records, grade), context);
     if (sequence >= 0) {
-      flow->assign(tensor, {sequence});
+      flow->assign(tensor, {{sequence}});
     } else if (declared != nullptr) {
       flow->assign(tensor, inputs);  // a filtered record is no gap in the chain
     }
@@ -234,7 +239,7 @@ at::Tensor RankTaps::tap(const TapPoint& point, const at::Tensor& tensor,
 
 std::vector<int64_t> RankTaps::carried(const at::Tensor& tensor) const {
   std::vector<int64_t> set;
-  if (on()) impl_->guarded("carried", [&] { set = impl_->flow->carried(tensor); });
+  if (on()) impl_->guarded("carried", [&] { set = impl_->flow->carried(tensor).records; });
   return set;
 }
 

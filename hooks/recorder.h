@@ -41,6 +41,7 @@ struct Observation {
   std::string op;
   std::string attributes;  // JSON object or ""
   std::vector<trace::Link> links;
+  double rounding = 0;  // relative, since the linked records (trace/record.h)
   int64_t collective = -1;  // log index of the collective that this is an operand or result of
   int segments = 0;         // raw digests of equal pieces along segment_dim (operands of gathers)
   int segment_dim = 0;

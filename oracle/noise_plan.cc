@@ -56,16 +56,43 @@ double longest_row(const trace::Step& step) {
   return static_cast<double>(longest);
 }
 
+bool of_layout(const trace::Record& record) {
+  return record.what.phase == Phase::kPreCollective || record.what.phase == Phase::kPostCollective;
+}
+
+// Squares of the errors by rounding that the trace followed, by index of record. A collective only
+// passes on what its operands had, and the other layout has no record of it: a record behind it has
+// the error of before it.
+std::vector<double> followed_rounding(const trace::Step& step) {
+  std::vector<double> squares(step.records.size());
+  for (const auto& [place, index] : step.record_index) {  // per rank in program order
+    const auto& record = record_at(step, index);
+    double before = 0;
+    for (const auto& link : record.links) {
+      const int source = step.find(record.where.rank, link.sequence);
+      if (source < 0 || link.sequence >= record.where.sequence) continue;
+      if (of_layout(record_at(step, source)))
+        before = std::max(before, squares[static_cast<size_t>(source)]);
+    }
+    squares[static_cast<size_t>(index)] = before + double{record.rounding} * record.rounding;
+  }
+  return squares;
+}
+
 Places places_of(const trace::Step& step) {
   Places places;
   const double longest = longest_row(step);
-  for (const auto& record : step.records) {
+  const std::vector<double> rounding = followed_rounding(step);
+  for (size_t i = 0; i < step.records.size(); ++i) {
+    const auto& record = step.records[i];
     if (!carries_noise(record)) continue;
     auto& place = places[{trace::site_kind(record.what.site), record.what.phase, record.what.role}];
     const double inside = accumulated(trace::unit_roundoff(record.compute), longest);
     place.unit_roundoff =
         std::max(place.unit_roundoff, std::hypot(trace::unit_roundoff(record.storage), inside));
     place.ops.insert(record.op);
+    // Casts and ops that no record shows.
+    place.relative = std::max(place.relative, std::sqrt(rounding[i]));
   }
   for (const auto& entry : step.collectives) {
     if (!entry.is_reduction() || entry.reduce != trace::ReduceOp::kSum) continue;

@@ -81,6 +81,7 @@ Record record_from(const SegmentTables& tables, const Placements& placements,
   record.where.lane = word(row.lane, Lane::kAutograd, "lane");
   record.storage = word(row.storage, DType::kBool, "dtype");
   record.compute = word(row.compute, DType::kBool, "dtype");
+  record.rounding = row.rounding;
   record.has_values = row.has_values != 0;
   record.op = text(tables.strings, row.op);
   record.attributes = text(tables.strings, row.attributes);

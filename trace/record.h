@@ -51,6 +51,9 @@ struct Record {
   Where where;
   DType storage = DType::kFloat32;  // of the elements
   DType compute = DType::kFloat32;  // in which the producing op rounds or accumulates
+  // Relative error by rounding since the records that it links to: root of the sum of squares of
+  // the unit roundoffs of the ops in between. 0: not followed.
+  float rounding = 0;
   std::vector<int64_t> local_shape;
   std::shared_ptr<const Placement> placement;
   std::string op;          // kind of the producing op: "linear", "attention", "all_reduce", ...

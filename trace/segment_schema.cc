@@ -28,6 +28,9 @@ Handle uint32_type() {
 Handle uint64_type() {
   return copy(H5T_STD_U64LE);
 }
+Handle float_type() {
+  return copy(H5T_IEEE_F32LE);
+}
 Handle double_type() {
   return copy(H5T_IEEE_F64LE);
 }
@@ -191,6 +194,7 @@ std::span<const Field> record_fields() {
       NANHUNT_FIELD(RecordRow, lane, lane_type),
       NANHUNT_FIELD(RecordRow, storage, dtype_type),
       NANHUNT_FIELD(RecordRow, compute, dtype_type),
+      NANHUNT_FIELD(RecordRow, rounding, float_type),
       NANHUNT_FIELD(RecordRow, has_values, uint8_type),
       NANHUNT_FIELD(RecordRow, op, uint32_type),
       NANHUNT_FIELD(RecordRow, attributes, uint32_type),

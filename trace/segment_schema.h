@@ -76,7 +76,8 @@ struct RecordRow {
   uint8_t storage = 0;
   uint8_t compute = 0;
   uint8_t has_values = 0;
-  std::array<uint8_t, 7> reserved{};
+  std::array<uint8_t, 3> reserved{};
+  float rounding = 0;
   uint64_t raw_digest = 0;
   Statistics statistics;
 };

@@ -54,6 +54,7 @@ class TableBuilder {
     row.lane = static_cast<uint8_t>(source.where.lane);
     row.storage = static_cast<uint8_t>(source.storage);
     row.compute = static_cast<uint8_t>(source.compute);
+    row.rounding = source.rounding;
     row.has_values = has_values;
     row.op = text(source.op);
     row.attributes = text(source.attributes);

@@ -149,12 +149,23 @@ int64_t Job::point(const std::string& json) {
   return number;
 }
 
+namespace {
+
+// Products and sums over FP16 and BF16 accumulate in FP32; optimizers compute in the type they hold.
+trace::DType compute_type(trace::Phase phase, trace::DType storage) {
+  using enum trace::Phase;
+  const bool sums = phase == kForward || phase == kLoss || phase == kBackward;
+  return sums && trace::size_of(storage) < 4 ? trace::DType::kFloat32 : storage;
+}
+
+}  // namespace
+
 at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch) {
   at::Tensor result = tensor;
   guarded(*impl_, "tap", [&] {
     TapPoint told = impl_->points.at(static_cast<size_t>(point));
     told.microbatch = static_cast<int32_t>(microbatch);
-    if (const auto type = dtype_of(tensor.scalar_type())) told.compute = *type;
+    if (const auto type = dtype_of(tensor.scalar_type())) told.compute = compute_type(told.phase, *type);
     impl_->collectives.before_use(tensor, false);
     result = impl_->taps.tap(told, tensor);
     const CarriedSet carried = impl_->taps.carried(result);

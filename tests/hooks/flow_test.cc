@@ -21,10 +21,10 @@ class Flow : public testing::Test {
   ~Flow() override { FlowMap::bind_to_this_thread(nullptr); }
 
   at::Tensor marked(at::Tensor tensor, int64_t mark) {
-    map_->assign(tensor, {mark});
+    map_->assign(tensor, {{mark}});
     return tensor;
   }
-  CarriedSet of(const at::Tensor& tensor) { return map_->carried(tensor); }
+  CarriedSet of(const at::Tensor& tensor) { return map_->carried(tensor).records; }
 
   std::shared_ptr<FlowMap> map_ = std::make_shared<FlowMap>();
 };
@@ -73,15 +73,15 @@ TEST_F(Flow, SlicesOfOneStorageStayApart) {
   EXPECT_EQ(of(bucket.narrow(0, 3, 2)), (CarriedSet{1, 2})) << "overlaps both";
   bucket.mul_(0.5);
   EXPECT_EQ(of(first), (CarriedSet{1})) << "scaling all of it mixes nothing";
-  map_->assign(bucket, {7});
+  map_->assign(bucket, {{7}});
   EXPECT_EQ(of(first), (CarriedSet{7})) << "a collective over the bucket reaches its slices";
 }
 
 TEST_F(Flow, InterleavedViewsStayApart) {
   const at::Tensor qkv = marked(at::randn({2, 3, 3 * 8}), 1);
   const auto parts = qkv.chunk(3, -1);
-  map_->assign(parts[0], {2});
-  map_->assign(parts[1], {3});
+  map_->assign(parts[0], {{2}});
+  map_->assign(parts[1], {{3}});
   EXPECT_EQ(of(parts[0].view({2, 3, 2, 4})), (CarriedSet{2}));
   EXPECT_EQ(of(parts[1]), (CarriedSet{3}));
   EXPECT_EQ(of(parts[2]), (CarriedSet{1}));
@@ -93,9 +93,9 @@ TEST_F(Flow, ThroughAutograd) {
   weight.requires_grad_(true);
   const at::Tensor x = marked(at::randn({2, 4}), 2);
   const at::Tensor hidden = at::linear(x, weight);
-  map_->assign(hidden, {3});
+  map_->assign(hidden, {{3}});
   const at::Tensor loss = at::gelu(hidden).sum();
-  map_->assign(loss, {4});
+  map_->assign(loss, {{4}});
   torch::autograd::backward({loss}, {});
   const CarriedSet gradient = of(weight.grad());
   EXPECT_TRUE(std::binary_search(gradient.begin(), gradient.end(), 2)) << "saved activation";
@@ -117,6 +117,40 @@ TEST_F(Flow, ListsMeetElementByElement) {
                     false);
   EXPECT_EQ(of(m[0]), (CarriedSet{1, 3}));
   EXPECT_EQ(of(v[1]), (CarriedSet{2, 4}));
+}
+
+// Squares of unit roundoffs add along the data; what only moves values adds nothing.
+TEST_F(Flow, RoundingAddsUp) {
+  const auto rounding = [&](const at::Tensor& tensor) { return map_->carried(tensor).rounding; };
+  constexpr double kFp32 = 0x1p-48, kBf16 = 0x1p-16, kFp8 = 0x1p-8;
+  const at::Tensor x = marked(at::randn({4, 4}), 1), weight = marked(at::randn({4, 4}), 2);
+  EXPECT_EQ(rounding(x), 0);
+  EXPECT_DOUBLE_EQ(rounding(x * 2), kFp32);
+  EXPECT_DOUBLE_EQ(rounding(x * 2 + weight), 2 * kFp32);
+  EXPECT_EQ(rounding(at::cat({x, weight}).t().contiguous().to(at::kDouble)), 0);
+  EXPECT_DOUBLE_EQ(rounding(at::linear(x, weight)), kFp32) << "an op inside an op counts once";
+  const at::Tensor low = x.to(at::kBFloat16);
+  EXPECT_DOUBLE_EQ(rounding(low), kBf16);
+  EXPECT_DOUBLE_EQ(rounding(at::linear(low, weight.to(at::kBFloat16))), 3 * kBf16);
+  const at::Tensor quantised = x.to(at::kFloat8_e4m3fn).to(at::kFloat);
+  EXPECT_DOUBLE_EQ(rounding(quantised), kFp8);
+  at::Tensor changed = marked(at::ones({4, 4}), 3);
+  changed.add_(quantised);
+  EXPECT_DOUBLE_EQ(rounding(changed), kFp8 + kFp32);
+  changed.copy_(x);
+  EXPECT_EQ(rounding(changed), 0);
+  EXPECT_EQ(rounding(at::mm(marked(quantised.clone(), 4), x)), kFp32) << "a record begins anew";
+}
+
+// The gradient of a product with a quantised weight has the weight's error, though no op of
+// backward rounds to FP8.
+TEST_F(Flow, RoundingReachesGradients) {
+  const at::Tensor x = marked(at::randn({2, 4}), 1).requires_grad_(true);
+  const at::Tensor weight = marked(at::randn({4, 4}), 2).to(at::kFloat8_e4m3fn).to(at::kFloat);
+  const at::Tensor output = at::mm(x, weight);
+  map_->assign(output, {{3}});
+  torch::autograd::backward({output.sum()}, {});
+  EXPECT_NEAR(map_->carried(x.grad()).rounding, 0x1p-8, 0x1p-40);
 }
 
 TEST_F(Flow, SetsAreCutToTheLatest) {
@@ -141,7 +175,7 @@ TEST_F(Flow, AddressOfAFreedStorageIsNotReused) {
   for (int i = 0; i < 200; ++i) {
     const at::Tensor fresh = at::empty({16});
     ASSERT_EQ(of(fresh), CarriedSet{});
-    map_->assign(fresh, {i});
+    map_->assign(fresh, {{i}});
   }
 }
 

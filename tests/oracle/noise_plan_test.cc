@@ -15,8 +15,8 @@ using trace::DType;
 using trace::Phase;
 
 // A one-rank trace with one linear whose output is stored in `storage` by op `op`.
-trace::TraceReader trace_of(const std::string& name, DType storage, const std::string& op,
-                            bool fp8) {
+trace::TraceReader trace_of(const std::string& name, DType storage, const std::string& op, bool fp8,
+                            float rounding = 0) {
   const auto folder = std::filesystem::path(testing::TempDir()) / name;
   std::filesystem::remove_all(folder);
   StepBuilder run(mesh_facts(1, 1));
@@ -25,11 +25,29 @@ trace::TraceReader trace_of(const std::string& name, DType storage, const std::s
       run.add(0, Phase::kForward, "layers.0.fc", "output", normal_values(32, 1), placement);
   output.storage = storage;
   output.op = op;
+  output.rounding = rounding;
   run.add(0, Phase::kForward, "layers.0.norm.weight", "param", normal_values(32, 1), placement);
   if (fp8) {
     run.add(0, Phase::kForward, "layers.0.fc", "input", normal_values(32, 2), placement).storage =
         DType::kFloat8E4M3;
   }
+  trace::Segment segment;
+  segment.facts = run.facts().front();
+  segment.records = run.step().records;
+  segment.values.resize(segment.records.size());
+  trace::write_segment(folder, segment);
+  return trace::TraceReader(folder);
+}
+
+// The same, with a record of phase `between` behind the linear's casts: its output links to it.
+trace::TraceReader trace_with_record_between(const std::string& name, Phase between) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  StepBuilder run(mesh_facts(1, 1));
+  const auto placement = trace::whole({"token", "channel"}, {4, 8});
+  const auto values = normal_values(32, 1);
+  run.add(0, between, "layers.0.other", "result", values, placement).rounding = 0.0884F;
+  run.add(0, Phase::kForward, "layers.0.fc", "output", values, placement).links = {{0}};
   trace::Segment segment;
   segment.facts = run.facts().front();
   segment.records = run.step().records;
@@ -57,6 +75,21 @@ TEST(NoisePlan, QuantisedOperandsCountAsFp8) {
   const auto plain = trace_of("plan_plain", DType::kBFloat16, "linear", false);
   const auto quantised = trace_of("plan_fp8", DType::kBFloat16, "linear", true);
   EXPECT_NEAR(noise_of(noise_plan(quantised, plain, 1)), std::sqrt(2.0) / 16, 1e-3);
+}
+
+TEST(NoisePlan, RoundingsThatNoRecordShowsCount) {
+  const auto plain = trace_of("plan_followed", DType::kBFloat16, "linear", false);
+  const auto cast = trace_of("plan_cast", DType::kBFloat16, "linear", false, 0.0884F);
+  EXPECT_NEAR(noise_of(noise_plan(cast, plain, 1)), 0.0884, 1e-6);
+  EXPECT_LT(noise_of(noise_plan(plain, plain, 1)), 0x1p-7);
+}
+
+// The other layout has no collective there: what came before it counts behind it.
+TEST(NoisePlan, RoundingPassesThroughCollectives) {
+  const auto reduced = trace_with_record_between("plan_reduced", Phase::kPostCollective);
+  const auto recorded = trace_with_record_between("plan_recorded", Phase::kForward);
+  EXPECT_NEAR(noise_of(noise_plan(reduced, reduced, 1)), 0.0884, 1e-6);
+  EXPECT_LT(noise_of(noise_plan(recorded, recorded, 1)), 1e-3) << "the record in between shows it";
 }
 
 TEST(NoisePlan, AnotherImplementationRoundsElsewhere) {

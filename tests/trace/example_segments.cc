@@ -63,6 +63,7 @@ Record record_of(const Segment& segment, const std::string& site, const std::str
   record.where = {segment.rank, 0, sequence, Lane::kCompute};
   record.storage = dtype;
   record.compute = DType::kFloat32;
+  record.rounding = 0.25F;
   record.local_shape = shape;
   record.op = "linear";
   record.raw_digest = 77u + static_cast<uint64_t>(sequence);
