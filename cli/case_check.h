@@ -18,6 +18,7 @@ namespace nanhunt::cli {
 struct CheckOptions {
   uint64_t seed = 1;
   int jobs = 1;  // children at a time within one hunt
+  bool ablate = true;  // false: causes are neither searched nor scored
   std::filesystem::path build;
   std::filesystem::path work;  // folder of this case; its name tells nothing of the fault
   oracle::Thresholds thresholds;
@@ -33,8 +34,8 @@ struct CheckRow {
   bool passed() const { return !scores.empty() && all_same(scores); }
 };
 
-// Three rows, two where the subject has no process ranks or leaves no traces to compare; an error
-// of one becomes its score.
+// Rows: the hunt, with process ranks again where the subject has them, and the twin of a case that
+// plants a fault. An error of one becomes its score. A cause is searched where one is expected.
 std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
                                  const CheckOptions& options, ablate::ChildRunner& children);
 std::string to_text(const CheckRow& row);

@@ -33,6 +33,7 @@ po::options_description options_of_cases() {
       "folder", po::value<std::string>(), "where the case files are")(
       "out", po::value<std::string>(), "work folder (default: nanhunt-out/check-[GROUP-]SEED)")(
       "build", po::value<std::string>(), "build folder that {build} stands for")(
+      "no-ablation", po::bool_switch(), "search no causes, and score none")(
       "keep", po::bool_switch(), "keep the runs of cases that passed");
   return options;
 }
@@ -153,7 +154,11 @@ int check_cases(const Parsed& parsed) {
   Tally tally;
   ablate::for_each_parallel(files.size(), jobs, [&](size_t i) {
     // Folders are numbered: no path that a run sees may name its fault.
-    const CheckOptions options{seed, 1, build, work / std::to_string(i + 1), thresholds};
+    const CheckOptions options{.seed = seed,
+                               .ablate = !parsed.flag("no-ablation"),
+                               .build = build,
+                               .work = work / std::to_string(i + 1),
+                               .thresholds = thresholds};
     const std::vector<CheckRow> rows = check_case(files[i], options, children);
     tally.add(rows);
     const bool all_passed =

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "compare/element_difference.h"
 #include "compare/numbers.h"
 #include "compare/reference_findings.h"
 #include "compare/signatures/pairs.h"
@@ -76,6 +77,21 @@ oracle::Finding difference_at(const SideStep& side, const std::vector<int>& reco
   return finding;
 }
 
+// The first difference is the one a reader looks at; reading the values of all would cost as much
+// as a comparison by values.
+void tell_elements(SideStep& candidate, int index, const SideStep& reference, int other) {
+  const auto* mine = candidate.source->reader;
+  const auto* theirs = reference.source->reader;
+  if (mine == nullptr || theirs == nullptr) return;
+  const std::string elements =
+      element_difference(*mine, candidate.record(index), *theirs, reference.record(other));
+  if (elements.empty()) return;
+  for (const int finding : candidate.findings_of[static_cast<size_t>(index)]) {
+    auto& told = candidate.findings[static_cast<size_t>(finding)];
+    if (told.rule == kSameBits) told.evidence += "; " + elements;
+  }
+}
+
 void require_same_layout(const SideStep& candidate, const SideStep& reference) {
   const int32_t mine = candidate.source->world_size, other = reference.source->world_size;
   if (mine == other) return;
@@ -95,7 +111,7 @@ SameLayout compare_records(SideStep& candidate, const SideStep& reference, const
     if (!mine.contains(key)) ++result.only_reference[kind_of(reference.record(index))];
   }
   std::map<std::pair<trace::What, int32_t>, std::vector<int>> out;
-  int first = -1;
+  int first = -1, first_other = -1;
   for (const auto& [key, index] : mine) {
     const auto& record = candidate.record(index);
     const auto found = other.find(key);
@@ -114,12 +130,13 @@ SameLayout compare_records(SideStep& candidate, const SideStep& reference, const
     ++result.differing;
     const bool earlier =
         first < 0 || candidate.order->position(index) < candidate.order->position(first);
-    if (earlier) first = index;
+    if (earlier) first = index, first_other = found->second;
   }
   for (const auto& [place, records] : out) {
     candidate.add_finding(difference_at(candidate, records, judge.envelope == nullptr));
   }
   if (first >= 0) {
+    tell_elements(candidate, first, reference, first_other);
     const auto& record = candidate.record(first);
     result.first_difference = describe(record.what) + ", rank " + std::to_string(record.where.rank);
   }

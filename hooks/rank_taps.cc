@@ -126,7 +126,7 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
 
   at::Tensor noisy(const TapPoint& point, const at::Tensor& tensor) {
     const auto& perturbation = recorder.plan().perturbation;
-    if (!perturbation || perturbation->noise.empty()) return tensor;
+    if (!perturbation || perturbation->noise.empty() || point.copied) return tensor;
     at::Tensor result =
         with_noise(*perturbation, {point.site, point.phase, point.role, point.microbatch, step},
                    tensor, point.rounded_to);

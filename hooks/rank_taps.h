@@ -30,6 +30,9 @@ struct TapPoint {
   std::optional<trace::DType> rounded_to;
   std::string op;
   std::string attributes;
+  // The tensor has a record already, under another name (a container hands on what its child made):
+  // its noise is in it.
+  bool copied = false;
 };
 
 // A collective between its issue and its wait.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// overflow_in_product: an element of a linear layer's output is Inf, its operands are finite, and
+// overflow_in_product: an element of a linear layer's output (its site has a weight that its shape
+// and its input's fit, whatever the op is called) is Inf, its operands are finite, and
 // the product computed again in FP64 from the captured operands (plain sum over k, in order) is
 // beyond the largest finite value of the output's type. Needs values.
 #include <algorithm>
@@ -75,7 +76,7 @@ std::optional<Signature> overflow_in_product(const SignatureInput& input) {
   for (const int index : input.draft.records) {
     const auto& output = input.side.record(index);
     const auto& counts = output.statistics;
-    if (output.op != "linear" || output.what.phase != trace::Phase::kForward) return std::nullopt;
+    if (output.what.phase != trace::Phase::kForward) return std::nullopt;
     if (counts.nan > 0 || counts.pos_inf + counts.neg_inf == 0 || !output.has_values)
       return std::nullopt;
     const auto operands = operands_of(input.side, index);

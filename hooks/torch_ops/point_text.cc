@@ -84,6 +84,7 @@ TapPoint parse_point(const std::string& text) {
     point.phase = *known;
     point.role = json.value("role", std::string("output"));
     point.op = json.value("op", std::string());
+    point.copied = json.value("copied", false);
     if (json.contains("attributes")) point.attributes = json["attributes"].dump();
     if (json.contains("placement")) {
       point.placement =

@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 JudgeOptions same_layout(const oracle::Envelope* envelope = nullptr) {
@@ -54,6 +55,24 @@ TEST(SameLayout, TheFirstBitDifferenceLeads) {
   EXPECT_EQ(verdict.origins.front().finding.what.site, "fc1");
   EXPECT_THAT(verdict.origins.front().finding.ranks, ElementsAre(1));
   EXPECT_GT(verdict.origins.front().passed_on, 0);
+}
+
+TEST(SameLayout, ValuesTellTheElement) {
+  const TemporaryFolder mine, other;
+  build(with_lost_bit()).write(mine.path());
+  build({.tp = 2}).write(other.path());
+  const trace::TraceReader a(mine.path()), b(other.path());
+  const TraceSource candidate = source_of(a), reference = source_of(b);
+  const Verdict verdict = judge_sources(candidate, &reference, thresholds(), same_layout());
+  ASSERT_FALSE(verdict.origins.empty());
+  EXPECT_THAT(verdict.origins.front().finding.evidence,
+              HasSubstr("1 of 128 elements differ, first [0, 0, 0] (element 0): 0.0891"));
+  EXPECT_THAT(verdict.origins.front().finding.evidence, Not(HasSubstr("0.08911 against")));
+  // The twin: without values there is no element to tell.
+  const TraceBuilder builder = build(with_lost_bit()), plain = build({.tp = 2});
+  const auto c = builder.source("c"), d = plain.source("d");
+  const Verdict untold = judge_sources(c, &d, thresholds(), same_layout());
+  EXPECT_THAT(untold.origins.front().finding.evidence, Not(HasSubstr("element")));
 }
 
 TEST(SameLayout, AnEnvelopeMakesBitsAnEvent) {

@@ -16,13 +16,14 @@ using trace::PlacementKind;
 
 TEST(PointText, PlacementOfAShard) {
   const TapPoint point = parse_point(R"({"site": "layers.0.mlp", "phase": "backward",
-      "role": "grad_output", "op": "Linear", "attributes": {"eps": 0.5},
+      "role": "grad_output", "op": "Linear", "attributes": {"eps": 0.5}, "copied": true,
       "placement": {"axes": ["sample", "channel"], "shape": [8, 64], "to_logical": [1, 0],
                     "mesh": {"tp": "shard", "dp": ["partial", "sum", 2.0]},
                     "regions": [[[0, 0], [4, 32], [4, 32]]]}})");
   EXPECT_EQ(point.site, "layers.0.mlp");
   EXPECT_EQ(point.phase, trace::Phase::kBackward);
   EXPECT_EQ(point.attributes, R"({"eps":0.5})");
+  EXPECT_TRUE(point.copied);
   ASSERT_NE(point.placement, nullptr);
   EXPECT_THAT(point.placement->to_logical, ElementsAre(1, 0));
   EXPECT_EQ(trace::on_axis(*point.placement, MeshAxis::kTp).kind, PlacementKind::kShard);

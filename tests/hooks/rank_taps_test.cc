@@ -189,6 +189,21 @@ TEST(RankTaps, OffObservesNoOp) {
   EXPECT_TRUE(at::hasGlobalCallbacks());
 }
 
+TEST(RankTaps, WhatHasARecordAlreadyGetsNoNoise) {
+  Folder folder;
+  trace::CapturePlan plan = plan_for(folder.path, trace::Level::kStats);
+  plan.perturbation = trace::Perturbation{};
+  plan.perturbation->noise = {{"**", "", "", 0x1p-8}};
+  Recorder recorder(plan);
+  RankTaps taps(recorder.add_rank(rank_of(0, 1)));
+  taps.begin_step(0);
+  const at::Tensor x = at::ones({8});
+  TapPoint again = forward("container");
+  EXPECT_FALSE(taps.tap(again, x).is_same(x));
+  again.copied = true;
+  EXPECT_TRUE(taps.tap(again, x).is_same(x));
+}
+
 TEST(RankTaps, TapReturnsTheSameTensorWithoutNoise) {
   Folder folder;
   Recorder recorder(plan_for(folder.path, trace::Level::kStats));

@@ -26,9 +26,14 @@ def environment(plan=None, library=None):
     return result
 
 
-def run(folder, words, ranks=1, level="stats", hooked=True, options=(), **more):
-    """words: script and its arguments. level None: no capture."""
+def run(folder, words, ranks=1, level="stats", hooked=True, options=(), fault=None, **more):
+    """words: script and its arguments. level None: no capture. fault: fields of a side file."""
     trace = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "trace"
+    variables = {}
+    if fault is not None:
+        side = trace.with_name("side.json")
+        side.write_text(json.dumps(fault))
+        variables["NANHUNT_FAULT_FILE"] = str(side)
     plan = None if level is None else {"out": str(trace), "level": level, **more}
     entry = ["-m", "nanhunt", *options] if hooked else []
     launcher = [] if ranks == 1 else ["-m", "torch.distributed.run", "--standalone",
@@ -36,7 +41,7 @@ def run(folder, words, ranks=1, level="stats", hooked=True, options=(), **more):
     if ranks > 1 and not hooked:
         launcher = [*launcher, "--no-python", sys.executable]
     done = subprocess.run([sys.executable, *launcher, *entry, *map(str, words)],
-                          env=environment(plan), capture_output=True, text=True, timeout=300)
+                          env=environment(plan) | variables, capture_output=True, text=True, timeout=300)
     return Ended(done.returncode, done.stdout, done.stderr, trace)
 
 

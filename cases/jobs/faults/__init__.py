@@ -46,6 +46,7 @@ FAULTS = {
         outputs.nan_masked_away,
         outputs.one_element,
         outputs.scaled_output,
+        outputs.fp8_scale,
         outputs.nan_one,
         outputs.backward_twice,
     )

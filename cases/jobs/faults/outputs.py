@@ -7,6 +7,7 @@ import sys
 import torch
 
 import common
+import fp8
 
 
 def replace_forward(run, within_layer, around):
@@ -69,6 +70,20 @@ def scaled_output(run):
         return output * 1.001 if run.on() else output
 
     replace_forward(run, "mlp", around)
+
+
+def fp8_scale(run):
+    """The FP8 product of down_proj is scaled back with half of the scale: it is twice as large."""
+
+    def around(forward, *args, **kwargs):
+        output = forward(*args, **kwargs)
+        return output * 2 if run.on() else output
+
+    def act():
+        if isinstance(run.module("mlp.down_proj"), fp8.Fp8Linear):
+            replace_forward(run, "mlp.down_proj", around)
+
+    run.on_model.append(act)
 
 
 class GradientTwice(torch.autograd.Function):

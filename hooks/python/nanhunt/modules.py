@@ -178,10 +178,14 @@ class ModuleHooks:
     def output(self, module, site, role, leaf, arguments, keywords):
         session = self.session
         value = local(leaf)
-        if self.known(value) is not None:
-            return leaf  # a container that hands on its child's output, or an identity
-        style = self.style(module, value, arguments, keywords)
         attributes = {"recompute": True} if recomputing() else None
+        known = self.known(value)
+        if known is not None:  # a container that hands on its child's output, or an identity
+            if module is not self.entry:
+                session.tap(site, "forward", role, value, self.place(value.shape, known[2]),
+                            type(module).__name__, attributes, copied=True)
+            return leaf
+        style = self.style(module, value, arguments, keywords)
         result = session.tap(site, "forward", role, value, self.place(value.shape, style),
                              type(module).__name__, attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):

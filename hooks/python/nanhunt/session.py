@@ -148,15 +148,15 @@ class Session:
 
     # --- taps ---------------------------------------------------------------------------------
 
-    def tap(self, site, phase, role, tensor, placed, op="", attributes=None):
+    def tap(self, site, phase, role, tensor, placed, op="", attributes=None, copied=False):
         """Records the tensor; the one that the job is to go on with (another only in
-        calibration).
+        calibration). copied: it has a record already, under another name.
         """
         if not self.in_step:
             return tensor
         value = local(tensor)
         key = (site, phase, role, op, json.dumps(attributes) if attributes else "",
-               json.dumps(placed) if placed else "")
+               json.dumps(placed) if placed else "", copied)
         number = self.points.get(key)
         if number is None:
             point = {"site": site, "phase": phase, "role": role, "op": op}
@@ -164,6 +164,8 @@ class Session:
                 point["placement"] = placed
             if attributes:
                 point["attributes"] = attributes
+            if copied:
+                point["copied"] = True
             number = self.points[key] = self.job.point(json.dumps(point))
         result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1)
         return tensor if result is value else result
