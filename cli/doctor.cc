@@ -5,12 +5,14 @@
 #include <boost/program_options.hpp>
 #include <boost/version.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "cli/case_options.h"
 #include "cli/command.h"
+#include "cli/doctor_python.h"
 #include "trace/error.h"
 #include "trace/fingerprint.h"
 #include "trace/segment.h"
@@ -99,12 +101,29 @@ void report_subject(Report& report, const fs::path& build) {
   }
 }
 
+// A library beside the build, else the one that NANHUNT_LIBRARY names.
+void report_python(Report& report, const Parsed& parsed, const fs::path& build) {
+  const char* named = std::getenv("NANHUNT_PYTHON");
+  const std::string python = parsed.has("python") ? parsed.text("python") : named ? named : "";
+  if (python.empty()) {
+    say("Python", "not looked at: name one with --python or NANHUNT_PYTHON");
+    return;
+  }
+  const char* library = std::getenv("NANHUNT_LIBRARY");
+  for (const PythonLine& line : look_at_python(
+           python, library ? fs::path(library) : build / "hooks/torch_ops/libnanhunt_torch.so")) {
+    line.problem ? report.warn(line.what, line.value) : say(line.what, line.value);
+  }
+}
+
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& arguments) {
   boost::program_options::options_description options("options");
   options.add_options()("build", boost::program_options::value<std::string>(),
-                        "build folder that {build} stands for");
+                        "build folder that {build} stands for")(
+      "python", boost::program_options::value<std::string>(),
+      "Python whose jobs are to be captured (default: NANHUNT_PYTHON)");
   const Parsed parsed = parse_options("doctor", arguments, options, {});
   if (parsed.wants_help) return 0;
   Report report;
@@ -124,8 +143,10 @@ int doctor_command(const std::vector<std::string>& arguments) {
   } catch (const trace::Error& error) {
     report.warn("thresholds", error.what());
   }
-  report_subject(report, parsed.has("build") ? fs::absolute(parsed.text("build"))
-                                             : ablate::own_build_folder());
+  const fs::path build =
+      parsed.has("build") ? fs::absolute(parsed.text("build")) : ablate::own_build_folder();
+  report_subject(report, build);
+  report_python(report, parsed, build);
   report_space(report, "work folder", fs::current_path(), uintmax_t{1} << 30);
   report_space(report, "shared memory", "/dev/shm", uintmax_t{64} << 20);
   report_limit(report, "open files", RLIMIT_NOFILE, 256);
