@@ -58,6 +58,11 @@ void CollectiveNames::recorded(int64_t sequence, const TapPoint& point) {
   recorded_[sequence] = {point.site, point.role == "grad"};
 }
 
+std::string CollectiveNames::site_of(int64_t sequence) const {
+  const auto known = recorded_.find(sequence);
+  return known == recorded_.end() ? "" : known->second.site;
+}
+
 void CollectiveNames::next() {
   ++count_;
 }

@@ -30,6 +30,7 @@ class CollectiveNames {
   void leave();
   void gradient(const std::string& site, const at::Tensor& gradient);
   void recorded(int64_t sequence, const TapPoint& point);
+  std::string site_of(int64_t sequence) const;  // "" when not recorded() in this step
   void next();  // the next call is another one
   void end_step();
 

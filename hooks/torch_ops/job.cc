@@ -175,6 +175,17 @@ at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch)
   return result;
 }
 
+std::vector<std::string> Job::sources(const at::Tensor& tensor) const {
+  std::vector<std::string> sites;
+  guarded(*impl_, "sources", [&] {
+    const CarriedSet carried = impl_->taps.carried(tensor);
+    const std::lock_guard lock(impl_->mutex);
+    for (auto sequence = carried.rbegin(); sequence != carried.rend(); ++sequence)
+      sites.push_back(impl_->names.site_of(*sequence));
+  });
+  return sites;
+}
+
 void Job::scalar(int64_t point, double value) {
   guarded(*impl_, "scalar",
           [&] { impl_->taps.scalar(impl_->points.at(static_cast<size_t>(point)), value); });

@@ -35,6 +35,9 @@ class Job {
   // Registers what a tap will say (point_text.h); the number that taps name it by, -1 when it
   // cannot be understood.
   int64_t point(const std::string& json);
+  // Sites of the records that the tensor's memory carries, the latest first; "" where a record is
+  // not known by name.
+  std::vector<std::string> sources(const at::Tensor& tensor) const;
   // Records the tensor now. Returns it, or, in calibration runs, the one with the planned noise.
   at::Tensor tap(int64_t point, const at::Tensor& tensor, int64_t microbatch);
   void scalar(int64_t point, double value);

@@ -35,6 +35,8 @@ TORCH_LIBRARY(nanhunt, library) {
       .def("point", [](const Self& job, const std::string& json) { return job->point(json); })
       .def("tap", [](const Self& job, int64_t point, const at::Tensor& tensor,
                      int64_t microbatch) { return job->tap(point, tensor, microbatch); })
+      .def("sources",
+           [](const Self& job, const at::Tensor& tensor) { return job->sources(tensor); })
       .def("scalar",
            [](const Self& job, int64_t point, double value) { job->scalar(point, value); })
       .def("fact", [](const Self& job, const std::string& key,

@@ -54,6 +54,22 @@ class Activations(unittest.TestCase):
     def test_shape_alone_says_nothing_under_tp(self):
         self.assertIsNone(self.locate((4, 32, 64), None, 2))
 
+    def test_heads_are_cut_as_a_whole(self):
+        found = self.locate((4, 2, 32, 16), ("shard", 32, 64), 2)  # sample, head, token, channel
+        self.assertEqual(found["axes"], ["sample", "dim1", "token", "dim3"])
+        self.assertEqual(found["shape"], [4, 4, 32, 16])
+        self.assertEqual(found["regions"][0][1], [0, 2, 0, 0])
+        found = self.locate((4, 32, 2, 16), ("shard", 32, 64), 2)  # sample, token, head, channel
+        self.assertEqual(found["regions"][0][1], [0, 0, 2, 0])
+        self.assertIsNone(self.locate((4, 2, 32, 16), ("shard", 24, 64), 2), "half a head")
+        self.assertIsNone(self.locate((4, 2, 32, 16), None, 2))
+
+    def test_width_is_what_is_neither_sample_nor_token(self):
+        widths = [activations.width_of(shape, self.batch, 2)
+                  for shape in ((4, 2, 32, 16), (4, 32, 2, 16), (4, 32, 32), (4, 16, 32), (128, 32))]
+        self.assertEqual(widths, [32] * 5)
+        self.assertIsNone(activations.width_of((3, 5), self.batch, 2))
+
     def test_tokens_cut_by_sequence_parallelism(self):
         found = self.locate((4, 16, 64), ("replicated", 0, 64), 2)
         self.assertEqual(found["shape"], [4, 32, 64])

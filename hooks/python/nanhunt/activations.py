@@ -7,6 +7,7 @@ says nothing: half of one width may be all of another.
 """
 
 import dataclasses
+import math
 
 from . import placement
 
@@ -83,7 +84,8 @@ def style_of(module, size, mesh, axis_of, given):
 def locate(shape, batch, samples, mesh, style, scale=1.0):
     """Placement of an activation of that local shape, or None.
 
-    style: (kind, start, logical size) of the last dimension, None when not known. scale: local
+    style: (kind, start, logical size) of what is neither sample nor token: of the last dimension,
+    or of heads and their channels together; None when not known. scale: local
     values are that many times the logical ones (a gradient of a loss that is a mean over this
     rank's samples alone).
     """
@@ -105,12 +107,13 @@ def locate(shape, batch, samples, mesh, style, scale=1.0):
             start[token_dim] = shape[token_dim] * mesh.at("tp")
             logical[token_dim] = batch.tokens
             kinds["tp"] = "shard"
-        elif rest and (style is None or len(rest) > 1):
-            return None
-        elif rest:
-            kinds["tp"], start[rest[-1]], logical[rest[-1]] = style
-        else:
+        elif not rest:
             kinds["tp"] = "replicated"
+        else:
+            cut = _cut(shape, rest, style)
+            if cut is None:
+                return None
+            kinds["tp"], start[rest[0]], logical[rest[0]] = cut
     unit = batch.tokens if flat else 1
     axes[sample_dim] = "sample"
     if token_dim is not None:
@@ -125,6 +128,25 @@ def locate(shape, batch, samples, mesh, style, scale=1.0):
         regions.append([local_start, logical_start, extent])
     result = {"axes": axes, "shape": logical, "mesh": kinds, "regions": regions}
     return _as_sample_first(result, sample_dim, token_dim)
+
+
+def width_of(shape, batch, tp):
+    """Elements per sample and token, None where the dimensions are not known."""
+    dims = _batch_dims(tuple(shape), batch, tp) if batch is not None and len(shape) else None
+    if dims is None:
+        return None
+    return math.prod(size for d, size in enumerate(shape) if d not in dims[:2])
+
+
+def _cut(shape, rest, style):
+    """The style of the first of one or two dimensions: heads are cut as a whole."""
+    if style is None or len(rest) > 2:
+        return None
+    kind, start, whole = style
+    channels = shape[rest[1]] if len(rest) == 2 else 1
+    if start % channels or whole % channels:
+        return None
+    return kind, start // channels, whole // channels
 
 
 def _as_sample_first(result, sample_dim, token_dim):
@@ -146,6 +168,9 @@ def _batch_dims(shape, batch, tp):
     flattened).
     """
     samples, tokens = batch.samples, batch.tokens
+    heads_first = len(shape) == 4 and shape[0] == samples and shape[2] == tokens != shape[1]
+    if batch.sample_first and heads_first:  # [sample, head, token, channel]
+        return 0, 2, False, False
     pairs = [(0, 1)] if batch.sample_first else [(1, 0)]
     for sample_dim, token_dim in pairs:
         if len(shape) <= max(sample_dim, token_dim) or shape[sample_dim] != samples:

@@ -27,6 +27,8 @@ class ModuleHooks:
         self.shown = {}  # id(module) -> DTensor's placement, from the hook that comes first
         # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
         self.seen = {}
+        # site -> (width, style) of its tensors in this microbatch
+        self.styles = {}
         self.awaiting_batch = False
 
     def wait_for_model(self):
@@ -91,6 +93,7 @@ class ModuleHooks:
 
     def begin_microbatch(self, arguments, keywords):
         self.seen.clear()
+        self.styles.clear()
         self.shown.clear()
         leaves = [leaf for _, leaf in named_leaves(arguments, keywords)]
         self.session.begin_microbatch(activations.batch_of(leaves))
@@ -116,7 +119,7 @@ class ModuleHooks:
             session.job.leave()
             if output is None or not (torch.is_grad_enabled() or recomputing()):
                 return None
-            return self.outputs(module, self.sites[id(module)], arguments, keywords, output)
+            return self.outputs(module, self.sites[id(module)], output)
         except Exception as error:
             session.fail(f"after {self.sites.get(id(module))}: {type(error).__name__}: {error}")
             return None
@@ -141,9 +144,10 @@ class ModuleHooks:
             if known is not None and (style is None or known[2] is not None):
                 continue
             role = "input" if index == 0 else f"input.{index}"
+            style = style or self.style_by_flow(value)
             placed = self.place(value.shape, style)
             self.session.tap(site or "model", "forward", role, value, placed)
-            self.remember(value, style)
+            self.remember(site, value, style)
 
     def known(self, value):
         known = self.seen.get(id(value))
@@ -157,10 +161,15 @@ class ModuleHooks:
             return None
         return activations.style_of(module, value.shape[-1], session.mesh, session.axis_of, given)
 
-    def remember(self, value, style):
+    def remember(self, site, value, style):
         self.seen[id(value)] = (value, value._version, style)
+        if style is not None:
+            self.styles.setdefault(site, []).append((self.width(value), style))
 
-    def outputs(self, module, site, arguments, keywords, output):
+    def width(self, value):
+        return activations.width_of(value.shape, self.session.batch, self.session.mesh.extent("tp"))
+
+    def outputs(self, module, site, output):
         leaves, structure = pytree.tree_flatten(output)
         changed = False
         number = 0
@@ -169,13 +178,13 @@ class ModuleHooks:
                 continue
             role = "output" if number == 0 else f"output.{number}"
             number += 1
-            result = self.output(module, site or "model", role, leaf, arguments, keywords)
+            result = self.output(module, site or "model", role, leaf)
             if result is not leaf:
                 leaves[index] = result
                 changed = True
         return pytree.tree_unflatten(leaves, structure) if changed else None
 
-    def output(self, module, site, role, leaf, arguments, keywords):
+    def output(self, module, site, role, leaf):
         session = self.session
         value = local(leaf)
         attributes = {"recompute": True} if recomputing() else None
@@ -184,19 +193,20 @@ class ModuleHooks:
             if module is not self.entry:
                 session.tap(site, "forward", role, value, self.place(value.shape, known[2]),
                             type(module).__name__, attributes, copied=True)
+                self.remember(site, value, known[2])
             return leaf
-        style = self.style(module, value, arguments, keywords)
+        style = self.style(module, value)
         result = session.tap(site, "forward", role, value, self.place(value.shape, style),
                              type(module).__name__, attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):
             result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
-        self.remember(local(result), style)
+        self.remember(site, local(result), style)
         goes_on = leaf if result is value else result
         if goes_on.requires_grad:
             self.gradient(site, role, goes_on, style)
         return goes_on
 
-    def style(self, module, value, arguments, keywords):
+    def style(self, module, value):
         if self.session.mesh.extent("tp") == 1:
             return None
         shown = self.shown.get(id(module))
@@ -210,17 +220,18 @@ class ModuleHooks:
         said = self.style_said(module, value, False)
         if said is not None or getattr(module, "weight", None) is not None:
             return said
-        return self.style_handed_on(value, arguments, keywords)
+        return self.style_by_flow(value)
 
-    def style_handed_on(self, value, arguments, keywords):
-        """Of a module without a weight of its own: element by element, or a residual block. Its
-        output is placed as its input of the same shape.
+    def style_by_flow(self, value):
+        """Of a tensor that no weight tells of: that of the records in it, when all that are as
+        wide are cut alike. Their samples and tokens may have been moved, their heads taken apart.
         """
-        for _, leaf in named_leaves(arguments, keywords):
-            source = self.seen.get(id(local(leaf)))
-            if source is not None and tuple(source[0].shape) == tuple(value.shape):
-                return source[2]
-        return None
+        if self.session.mesh.extent("tp") == 1:
+            return None
+        width = self.width(value)
+        found = {style for site in self.session.job.sources(value)
+                 for known, style in self.styles.get(site, ()) if known == width}
+        return found.pop() if len(found) == 1 else None
 
     def gradient(self, site, role, tensor, style):
         session = self.session
