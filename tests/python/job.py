@@ -41,7 +41,8 @@ def run(folder, words, ranks=1, level="stats", hooked=True, options=(), fault=No
     if ranks > 1 and not hooked:
         launcher = [*launcher, "--no-python", sys.executable]
     done = subprocess.run([sys.executable, *launcher, *entry, *map(str, words)],
-                          env=environment(plan) | variables, capture_output=True, text=True, timeout=300)
+                          env=environment(plan) | variables, capture_output=True, text=True,
+                          timeout=300)
     return Ended(done.returncode, done.stdout, done.stderr, trace)
 
 

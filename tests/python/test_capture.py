@@ -45,12 +45,21 @@ class Capture(unittest.TestCase):
         self.assertIn("exp_avg_sq", {row.role for row in rows})
         self.assertIn("clip_factor", {row.role for row in rows})
 
-    def test_a_job_of_the_bundled_ones_too(self):
-        words = [job.JOBS / "parallel.py", "--steps=1"]
-        first = job.run(self.folder.name, words)
-        again = job.run(self.folder.name, words)
-        self.assertGreater(len(job.records(first.trace)), 300)
-        self.assertEqual(job.records(first.trace), job.records(again.trace))
+    def test_so_do_they_on_a_tensor_parallel_job(self):
+        made = "    optimizer = common.make_optimizer(args, model)\n"
+        source = (job.JOBS / "parallel.py").read_text()
+        self.assertEqual(source.count(made), 1)
+        line = "    import nanhunt; nanhunt.attach(model, optimizer, order='by_rank')\n"
+        script = pathlib.Path(self.folder.name) / "edited.py"
+        script.write_text(f"import sys; sys.path.insert(0, {str(job.JOBS)!r})\n"
+                          + source.replace(made, made + line))
+        arguments = ["--steps=1", "--tp=2", "--sp=on"]
+        edited = job.run(self.folder.name, [script, *arguments], 2, hooked=False)
+        unedited = job.run(self.folder.name, [job.JOBS / "parallel.py", *arguments], 2,
+                           options=["--sample-order", "by_rank"])
+        rows = job.records(edited.trace)
+        self.assertGreater(len(rows), 600, edited.errors)
+        self.assertEqual(rows, job.records(unedited.trace))
 
     def test_healthy_is_clean_and_nan_is_found(self):
         healthy = job.run(self.folder.name, [self.script()])
