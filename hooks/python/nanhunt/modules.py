@@ -9,7 +9,7 @@ it; one that is registered first sees the DTensor with its placements.
 import torch
 from torch.utils import _pytree as pytree
 
-from . import activations
+from . import activations, styles
 from .names import site_of, unwrapped
 from .session import local
 
@@ -24,11 +24,7 @@ class ModuleHooks:
         self.session = session
         self.sites = {}  # id(module) -> site
         self.entry = None  # the module whose call begins a microbatch
-        self.shown = {}  # id(module) -> DTensor's placement, from the hook that comes first
-        # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
-        self.seen = {}
-        # site -> (width, style) of its tensors in this microbatch
-        self.styles = {}
+        self.styles = styles.Styles(session)
         self.awaiting_batch = False
 
     def wait_for_model(self):
@@ -87,14 +83,12 @@ class ModuleHooks:
             site = self.sites[id(module)]
             session.job.enter(site)
             if torch.is_grad_enabled() or recomputing():
-                self.inputs(module, site, arguments, keywords)
+                self.inputs(module, site or "model", arguments, keywords)
         except Exception as error:
             session.fail(f"before {self.sites.get(id(module))}: {type(error).__name__}: {error}")
 
     def begin_microbatch(self, arguments, keywords):
-        self.seen.clear()
         self.styles.clear()
-        self.shown.clear()
         leaves = [leaf for _, leaf in named_leaves(arguments, keywords)]
         self.session.begin_microbatch(activations.batch_of(leaves))
         if not self.session.in_step:
@@ -108,7 +102,7 @@ class ModuleHooks:
         """Before the styles: what a DTensor says of itself."""
         for leaf in pytree.tree_leaves(output):
             if hasattr(leaf, "placements"):
-                self.shown[id(module)] = leaf
+                self.styles.show(module, leaf)
                 return
 
     def after(self, module, arguments, keywords, output):
@@ -119,7 +113,7 @@ class ModuleHooks:
             session.job.leave()
             if output is None or not (torch.is_grad_enabled() or recomputing()):
                 return None
-            return self.outputs(module, self.sites[id(module)], output)
+            return self.outputs(module, self.sites[id(module)] or "model", output)
         except Exception as error:
             session.fail(f"after {self.sites.get(id(module))}: {type(error).__name__}: {error}")
             return None
@@ -139,35 +133,15 @@ class ModuleHooks:
             if not leaf.is_floating_point() or leaf.dim() == 0:
                 continue
             value = local(leaf)
-            known = self.known(value)
-            style = self.style_said(module, value, True)
-            if known is not None and (style is None or known[2] is not None):
+            known = self.styles.known(value)
+            style = self.styles.said(module, value, given=True)
+            if known is not None and (style is None or known.style is not None):
                 continue
             role = "input" if index == 0 else f"input.{index}"
-            style = style or self.style_by_flow(value)
+            style = style or self.styles.by_flow(value)
             placed = self.place(value.shape, style)
-            self.session.tap(site or "model", "forward", role, value, placed)
-            self.remember(site, value, style)
-
-    def known(self, value):
-        known = self.seen.get(id(value))
-        if known is None or known[0] is not value or known[1] != value._version:
-            return None
-        return known
-
-    def style_said(self, module, value, given):
-        session = self.session
-        if session.mesh.extent("tp") == 1 or value.dim() == 0:
-            return None
-        return activations.style_of(module, value.shape[-1], session.mesh, session.axis_of, given)
-
-    def remember(self, site, value, style):
-        self.seen[id(value)] = (value, value._version, style)
-        if style is not None:
-            self.styles.setdefault(site, []).append((self.width(value), style))
-
-    def width(self, value):
-        return activations.width_of(value.shape, self.session.batch, self.session.mesh.extent("tp"))
+            self.session.tap(site, "forward", role, value, placed)
+            self.styles.remember(site, value, style)
 
     def outputs(self, module, site, output):
         leaves, structure = pytree.tree_flatten(output)
@@ -178,7 +152,7 @@ class ModuleHooks:
                 continue
             role = "output" if number == 0 else f"output.{number}"
             number += 1
-            result = self.output(module, site or "model", role, leaf)
+            result = self.output(module, site, role, leaf)
             if result is not leaf:
                 leaves[index] = result
                 changed = True
@@ -188,50 +162,23 @@ class ModuleHooks:
         session = self.session
         value = local(leaf)
         attributes = {"recompute": True} if recomputing() else None
-        known = self.known(value)
+        known = self.styles.known(value)
         if known is not None:  # a container that hands on its child's output, or an identity
             if module is not self.entry:
-                session.tap(site, "forward", role, value, self.place(value.shape, known[2]),
+                session.tap(site, "forward", role, value, self.place(value.shape, known.style),
                             type(module).__name__, attributes, copied=True)
-                self.remember(site, value, known[2])
+                self.styles.remember(site, value, known.style)
             return leaf
-        style = self.style(module, value)
+        style = self.styles.of_output(module, value)
         result = session.tap(site, "forward", role, value, self.place(value.shape, style),
                              type(module).__name__, attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):
             result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
-        self.remember(site, local(result), style)
+        self.styles.remember(site, local(result), style)
         goes_on = leaf if result is value else result
         if goes_on.requires_grad:
             self.gradient(site, role, goes_on, style)
         return goes_on
-
-    def style(self, module, value):
-        if self.session.mesh.extent("tp") == 1:
-            return None
-        shown = self.shown.get(id(module))
-        if shown is not None and tuple(shown._local_tensor.shape) == tuple(value.shape):
-            for dimension, place in enumerate(shown.placements):
-                if self.session.axis_of(shown.device_mesh, dimension) != "tp":
-                    continue
-                if place.is_shard() and place.dim % shown.dim() == shown.dim() - 1:
-                    size = shown.shape[-1]
-                    return ("shard", value.shape[-1] * self.session.mesh.at("tp"), size)
-        said = self.style_said(module, value, False)
-        if said is not None or getattr(module, "weight", None) is not None:
-            return said
-        return self.style_by_flow(value)
-
-    def style_by_flow(self, value):
-        """Of a tensor that no weight tells of: that of the records in it, when all that are as
-        wide are cut alike. Their samples and tokens may have been moved, their heads taken apart.
-        """
-        if self.session.mesh.extent("tp") == 1:
-            return None
-        width = self.width(value)
-        found = {style for site in self.session.job.sources(value)
-                 for known, style in self.styles.get(site, ()) if known == width}
-        return found.pop() if len(found) == 1 else None
 
     def gradient(self, site, role, tensor, style):
         session = self.session
