@@ -78,7 +78,8 @@ void Running::spawn() {
       name.find('/') == std::string::npos ? bp::search_path(name) : boost::filesystem::path(name);
   if (program.empty()) throw std::runtime_error("'" + name + "' is not in PATH");
   bp::environment environment = boost::this_process::environment();
-  for (const auto& [key, value] : spec.environment) environment[key] = value;
+  // Not by [], which compares with entries shorter than the key beyond their end (Boost 1.74).
+  for (const auto& [key, value] : spec.environment) environment.set(key, value);
   const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
   bp::group group;
   bp::child child(bp::exe = program, bp::args = arguments, environment, group,

@@ -100,6 +100,7 @@ class LongRun {
     Environment added;
     write(folder_ / "plan.json", R"({"level": "stats", "out": ")" + trace().string() + "\"}");
     added["NANHUNT_CAPTURE"] = (folder_ / "plan.json").string();
+    added["ASAN_OPTIONS"] = "handle_segv=0";  // else that runtime ends the rank, not the signal
     if (!fault.empty()) {
       write(folder_ / "side.json", fault);
       added["NANHUNT_FAULT_FILE"] = (folder_ / "side.json").string();
