@@ -12,9 +12,13 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 
+bool tells_death(trace::CutReason reason) {
+  return reason == trace::CutReason::kException || reason == trace::CutReason::kSignal;
+}
+
 bool may_be_last(trace::CutReason reason) {
   using enum trace::CutReason;
-  return reason == kStepEnd || reason == kException || reason == kSignal || reason == kClose;
+  return reason == kStepEnd || reason == kClose || tells_death(reason);
 }
 
 }  // namespace
@@ -64,6 +68,7 @@ void RankLog::accept(QueueItem item, std::vector<CutSegment>& out) {
           [&](LeftOut& left_out) { add_dropped(open_.segment, left_out.reason, left_out.count); },
           [&](CutNow& now) {
             cut(now.reason, now.detail, out);
+            died_ = tells_death(now.reason);
             // Between steps there is no file to wait for.
             for (const auto& waiter : std::exchange(open_.waiters, {})) waiter->open();
           },
@@ -136,17 +141,17 @@ std::optional<CutSegment> RankLog::note(trace::CutReason reason, const std::stri
   return cut;
 }
 
-void RankLog::cut_for_death(trace::CutReason reason, const std::string& detail,
-                            std::vector<CutSegment>& out) {
+void RankLog::cut_at_end(trace::CutReason reason, const std::string& detail,
+                         std::vector<CutSegment>& out) {
   if (died_) return;
   cut(reason, detail, out);
-  if (!in_step_) {
+  if (!in_step_ && tells_death(reason)) {
     if (auto death = note(reason, detail)) {
       death->segment.index = next_index_++;
       out.push_back(*std::move(death));
     }
   }
-  died_ = true;
+  died_ = tells_death(reason);
 }
 
 }  // namespace nanhunt::hooks

@@ -42,10 +42,11 @@ class RankLog {
   // ones of the process (exception, signal, close, step end) include the collectives nobody waited
   // for.
   void cut(trace::CutReason reason, const std::string& detail, std::vector<CutSegment>& out);
-  // Same, unless the previous cut already said how the process died and nothing came since. Between
-  // steps the death is a segment without rows behind the end of the last step.
-  void cut_for_death(trace::CutReason reason, const std::string& detail,
-                     std::vector<CutSegment>& out);
+  // Same, of the last cut of the process: none when the previous one already said how it died and
+  // nothing came since. Between steps a death is a segment without rows behind the end of the last
+  // step, and a close is nothing.
+  void cut_at_end(trace::CutReason reason, const std::string& detail,
+                  std::vector<CutSegment>& out);
   // A segment without rows that takes nothing from the open one; nullopt before the first step.
   std::optional<CutSegment> note(trace::CutReason reason, const std::string& detail) const;
   void set_fact(const std::string& key, const std::string& value) { facts_.facts[key] = value; }

@@ -187,9 +187,8 @@ void TraceWriter::cut_what_is_due() {
 }
 
 void TraceWriter::cut_all(trace::CutReason reason, const std::string& detail) {
-  const bool death = reason != trace::CutReason::kClose;
-  for (auto& [slot, log] : ranks_)
-    death ? log.cut_for_death(reason, detail, cut_) : log.cut(reason, detail, cut_);
+  // What closes after a death adds nothing: the death stays the reason.
+  for (auto& [slot, log] : ranks_) log.cut_at_end(reason, detail, cut_);
 }
 
 void TraceWriter::settle_cut_segments() {

@@ -14,6 +14,8 @@
 namespace nanhunt::hooks {
 namespace {
 
+constexpr int kDeathWaitMs = 2000;
+
 WatchedRank observed(WatchedRank watched) {
   if (watched.rank->on()) observe_ops();
   return watched;
@@ -160,11 +162,13 @@ trace::DType compute_type(trace::Phase phase, trace::DType storage) {
 
 }  // namespace
 
-at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch) {
+at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch,
+                    const std::string& attributes) {
   at::Tensor result = tensor;
   guarded(*impl_, "tap", [&] {
     TapPoint told = impl_->points.at(static_cast<size_t>(point));
     told.microbatch = static_cast<int32_t>(microbatch);
+    if (!attributes.empty()) told.attributes = attributes;
     if (const auto type = dtype_of(tensor.scalar_type())) told.compute = compute_type(told.phase, *type);
     impl_->collectives.before_use(tensor, false);
     result = impl_->taps.tap(told, tensor);
@@ -245,10 +249,15 @@ void Job::fail(const std::string& what) {
   if (on()) impl_->watched.rank->fail(what);
 }
 
+void Job::died(const std::string& what) {
+  guarded(*impl_, "death", [&] {
+    impl_->watched.rank->seal(trace::CutReason::kException, what, kDeathWaitMs);
+  });
+}
+
 void Job::close() {
   guarded(*impl_, "end", [&] {
     if (impl_->in_step) impl_->collectives.finish();
-    impl_->taps.end_step();
     impl_->watched.recorder->close();
   });
 }

@@ -39,7 +39,9 @@ class Job {
   // not known by name.
   std::vector<std::string> sources(const at::Tensor& tensor) const;
   // Records the tensor now. Returns it, or, in calibration runs, the one with the planned noise.
-  at::Tensor tap(int64_t point, const at::Tensor& tensor, int64_t microbatch);
+  // `attributes`: JSON object of what differs from call to call, "" for those of the point.
+  at::Tensor tap(int64_t point, const at::Tensor& tensor, int64_t microbatch,
+                 const std::string& attributes);
   void scalar(int64_t point, double value);
 
   void fact(const std::string& key, const std::string& value);
@@ -59,7 +61,9 @@ class Job {
   void name_gradient(const std::string& site, const at::Tensor& gradient);
 
   void fail(const std::string& what);
-  // Seals all and stops the writer.
+  // The program is ending by that exception: seals what there is with its words.
+  void died(const std::string& what);
+  // Stops the writer. A step that was not ended stays so: its trace says how far it came.
   void close();
 
   struct Impl;

@@ -34,7 +34,9 @@ TORCH_LIBRARY(nanhunt, library) {
       .def("end_step", [](const Self& job) { job->end_step(); })
       .def("point", [](const Self& job, const std::string& json) { return job->point(json); })
       .def("tap", [](const Self& job, int64_t point, const at::Tensor& tensor,
-                     int64_t microbatch) { return job->tap(point, tensor, microbatch); })
+                     int64_t microbatch, const std::string& attributes) {
+        return job->tap(point, tensor, microbatch, attributes);
+      })
       .def("sources",
            [](const Self& job, const at::Tensor& tensor) { return job->sources(tensor); })
       .def("scalar",
@@ -55,5 +57,6 @@ TORCH_LIBRARY(nanhunt, library) {
       .def("name_gradient", [](const Self& job, const std::string& site,
                                const at::Tensor& gradient) { job->name_gradient(site, gradient); })
       .def("fail", [](const Self& job, const std::string& what) { job->fail(what); })
+      .def("died", [](const Self& job, const std::string& what) { job->died(what); })
       .def("close", [](const Self& job) { job->close(); });
 }

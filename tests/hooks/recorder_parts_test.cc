@@ -78,17 +78,29 @@ TEST_F(RankLogTest, StepBegunAgainKeepsItsFiles) {
 
 TEST_F(RankLogTest, DeathIsToldOnceAndEvenWithoutRows) {
   accept(StepBegun{5});
-  log_.cut_for_death(kException, "out of luck", cut_);
-  log_.cut_for_death(kSignal, "SIGABRT", cut_);
+  log_.cut_at_end(kException, "out of luck", cut_);
+  log_.cut_at_end(kSignal, "SIGABRT", cut_);
   ASSERT_EQ(cut_.size(), 1U) << "the abort that follows an exception is not its cause";
   EXPECT_EQ(cut_[0].segment.cut_detail, "out of luck");
   accept(Row{});
-  log_.cut_for_death(kSignal, "SIGTERM", cut_);
+  log_.cut_at_end(kSignal, "SIGTERM", cut_);
   EXPECT_EQ(cut_.size(), 2U) << "a process that survived is captured on";
 }
 
+TEST_F(RankLogTest, AnAnnouncedDeathStaysTheReason) {
+  accept(StepBegun{5});
+  accept(CutNow{kException, "KeyError: 'x'"});
+  log_.cut_at_end(kClose, "closed", cut_);
+  ASSERT_EQ(cut_.size(), 1U);
+  EXPECT_EQ(cut_[0].segment.cut, kException);
+  accept(Row{});
+  log_.cut_at_end(kClose, "closed", cut_);
+  ASSERT_EQ(cut_.size(), 2U) << "what came after it is still written";
+  EXPECT_EQ(cut_[1].segment.cut, kClose);
+}
+
 TEST_F(RankLogTest, BetweenStepsThereIsNothingToCut) {
-  log_.cut_for_death(kSignal, "SIGTERM", cut_);
+  log_.cut_at_end(kSignal, "SIGTERM", cut_);
   accept(StepBegun{5});
   accept(StepEnded{});
   log_.cut(kClose, "", cut_);
@@ -98,8 +110,8 @@ TEST_F(RankLogTest, BetweenStepsThereIsNothingToCut) {
 TEST_F(RankLogTest, DeathBetweenStepsIsToldBehindTheLastStep) {
   accept(StepBegun{5});
   accept(StepEnded{});
-  log_.cut_for_death(kSignal, "SIGSEGV", cut_);
-  log_.cut_for_death(kSignal, "SIGABRT", cut_);
+  log_.cut_at_end(kSignal, "SIGSEGV", cut_);
+  log_.cut_at_end(kSignal, "SIGABRT", cut_);
   ASSERT_EQ(cut_.size(), 2U);
   EXPECT_EQ(cut_[1].segment.step, 5);
   EXPECT_EQ(cut_[1].segment.index, 1);
@@ -126,7 +138,7 @@ TEST_F(RankLogTest, CollectiveOpenAtDeathIsShown) {
   accept(CollectiveIssued{4, collective});
   log_.cut(kRows, "", cut_);
   EXPECT_TRUE(cut_.back().segment.collectives.empty()) << "it may still complete";
-  log_.cut_for_death(kSignal, "SIGTERM", cut_);
+  log_.cut_at_end(kSignal, "SIGTERM", cut_);
   ASSERT_EQ(cut_.back().segment.collectives.size(), 1U);
   EXPECT_EQ(cut_.back().segment.collectives[0].complete_sequence, -1);
   EXPECT_EQ(cut_.back().segment.collective_index[0], 4);

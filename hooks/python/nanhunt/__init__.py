@@ -42,7 +42,7 @@ def _close_at_exit(session):
     original = os._exit
 
     def exit_now(status):
-        session.close()
+        session.close(status)
         original(status)
 
     os._exit = exit_now

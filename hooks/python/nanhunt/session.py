@@ -90,10 +90,16 @@ class Session:
                                     said_by_command_line())
         return self.microbatches
 
-    def close(self):
+    def close(self, status=0):
+        """status: of an os._exit, which skips what a program does at its end."""
         if self.job is not None and not self.failed:
             self.failed = True  # nothing is recorded from here on
-            if self.in_step:
+            error = getattr(sys, "last_value", None)  # set before functions at exit run
+            if error is not None:
+                self.job.died(f"{type(error).__name__}: {error}")
+            elif status != 0:
+                self.job.died(f"os._exit({status})")
+            elif self.in_step:
                 self.job.end_step()
             self.job.close()
 
@@ -155,19 +161,17 @@ class Session:
         if not self.in_step:
             return tensor
         value = local(tensor)
-        key = (site, phase, role, op, json.dumps(attributes) if attributes else "",
-               json.dumps(placed) if placed else "", copied)
+        key = (site, phase, role, op, json.dumps(placed) if placed else "", copied)
         number = self.points.get(key)
         if number is None:
             point = {"site": site, "phase": phase, "role": role, "op": op}
             if placed:
                 point["placement"] = placed
-            if attributes:
-                point["attributes"] = attributes
             if copied:
                 point["copied"] = True
             number = self.points[key] = self.job.point(json.dumps(point))
-        result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1)
+        result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1,
+                              json.dumps(attributes) if attributes else "")
         return tensor if result is value else result
 
     def scalar(self, site, phase, role, value, attributes=None, op=""):
