@@ -27,7 +27,7 @@ class ModuleHooks:
         self.shown = {}  # id(module) -> DTensor's placement, from the hook that comes first
         # id(tensor) -> (tensor, version, style) of what was recorded in this microbatch
         self.seen = {}
-        self.awaiting_batch = False
+        self.sample_first = True
 
     def wait_for_model(self):
         """The first module with trainable parameters that is called with gradients enabled is
@@ -68,6 +68,7 @@ class ModuleHooks:
             module.register_forward_pre_hook(self.before, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.first, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after, with_kwargs=True, always_call=True)
+        self.sample_first = activations.is_sample_first(model)
         self.session.model = model
         self.session.unseen = unseen
 
@@ -93,7 +94,7 @@ class ModuleHooks:
         self.seen.clear()
         self.shown.clear()
         leaves = [leaf for _, leaf in named_leaves(arguments, keywords)]
-        self.session.begin_microbatch(activations.batch_of(leaves))
+        self.session.begin_microbatch(activations.batch_of(leaves, self.sample_first))
         if not self.session.in_step:
             return
         integers = [leaf for leaf in leaves if not leaf.is_floating_point() and leaf.dim() > 0]
