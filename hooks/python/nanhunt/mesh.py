@@ -77,6 +77,18 @@ def is_fsdp(model):
     return any(type(module).__name__.startswith("FSDP") for module in model.modules())
 
 
+def sums_gradients(model):
+    """FSDP2 was told to add the ranks' gradients up, not to take their mean: their losses are
+    shares of the step's then.
+    """
+    for module in model.modules():
+        state = getattr(module, "_get_fsdp_state", None)
+        group = getattr(state(), "_fsdp_param_group", None) if state is not None else None
+        if group is not None:
+            return group.gradient_divide_factor == 1.0
+    return False
+
+
 def megatron_groups():
     """Megatron's groups, when it is there and set up: {axis: global ranks}."""
     import sys

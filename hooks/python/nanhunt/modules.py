@@ -235,7 +235,7 @@ class ModuleHooks:
             if tuple(value.shape) != tuple(shape):
                 return None
             here, session.microbatch = session.microbatch, microbatch
-            scale = session.mesh.extent("dp") * session.loss_scale
+            scale = session.mean_of() * session.loss_scale
             result = session.tap(site, "backward", name, value, self.place(shape, style, scale))
             session.microbatch = here
             return None if result is value or hasattr(gradient, "_local_tensor") else result

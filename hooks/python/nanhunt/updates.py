@@ -78,7 +78,7 @@ class UpdateHooks:
             return
         value = loss if self.in_scale is None else self.in_scale
         self.in_scale = None
-        placed = session.mean_over_ranks()
+        placed = session.of_loss()
         session.tap("loss", "loss", "output", value.detach().reshape(()), placed)
         self.watch_gradients()
 
