@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 
-_INTERVAL_S = 0.25
+_INTERVAL_S = 0.5
+_SHARE = 0.05  # of a processor that watching may take
 
 
 def tree(process):
@@ -28,11 +29,14 @@ def memory_kib(process):
 
 
 def watch(process, peak, ended):
-    while not ended.wait(_INTERVAL_S):
+    pause = _INTERVAL_S
+    while not ended.wait(pause):
+        begin = time.thread_time()
         try:
             peak[0] = max(peak[0], sum(map(memory_kib, tree(process))))
         except OSError:
             pass  # a process ended while its children were listed
+        pause = max(_INTERVAL_S, (time.thread_time() - begin) / _SHARE)
 
 
 def main():
