@@ -168,6 +168,8 @@ class ModuleHooks:
         for index, leaf in enumerate(leaves):
             if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
                 continue
+            if isinstance(leaf, torch.nn.Parameter):
+                continue  # a bias that Megatron adds later: it has records of its own
             role = "output" if number == 0 else f"output.{number}"
             number += 1
             result = self.output(module, site or "model", role, leaf, arguments, keywords)
