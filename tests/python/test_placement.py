@@ -70,6 +70,16 @@ class Activations(unittest.TestCase):
         self.assertEqual(widths, [32] * 5)
         self.assertIsNone(activations.width_of((3, 5), self.batch, 2))
 
+    def test_tokens_come_first_in_megatron(self):
+        batch = activations.BatchShape(4, 32, sample_first=False)
+        locate = lambda shape: activations.locate(
+            shape, batch, placement.Samples(4), mesh_of(1), None)
+        found = locate((32, 4, 64))
+        self.assertEqual(found["shape"], [4, 32, 64])
+        self.assertEqual(found["to_logical"], [1, 0, 2])
+        self.assertNotIn("to_logical", locate((4, 32)))
+        self.assertNotIn("to_logical", locate((4, 32, 64)))
+
     def test_tokens_cut_by_sequence_parallelism(self):
         found = self.locate((4, 16, 64), ("replicated", 0, 64), 2)
         self.assertEqual(found["shape"], [4, 32, 64])

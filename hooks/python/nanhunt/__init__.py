@@ -15,12 +15,13 @@ __all__ = ["attach", "install"]
 _session = None
 
 
-def install(microbatches=None, order=None):
+def install(microbatches=None, order=None, loss=None):
     """Sets up the hooks; the first model that is called with gradients enabled is captured.
 
     microbatches: forward passes a step (default: what accelerate or the job's own command line
     says, else 1). order: how the samples of the global batch lie on data-parallel ranks
-    (placement.py). Returns the session, or None when nothing is to be captured. Never raises for
+    (placement.py). loss: whether the step's is the "mean" or the "sum" of the data-parallel ranks'
+    losses (default: what FSDP2 does with their gradients, else mean). Returns the session, or None when nothing is to be captured. Never raises for
     what is wrong with the capture itself.
     """
     global _session
@@ -28,7 +29,7 @@ def install(microbatches=None, order=None):
         return _session
     from . import library
     try:
-        _session = _hooked(library.load(), microbatches, order)
+        _session = _hooked(library.load(), microbatches, order, loss)
     except Exception as error:
         library.complain(f"capture is off: {type(error).__name__}: {error}")
         return None
@@ -48,13 +49,13 @@ def _close_at_exit(session):
     os._exit = exit_now
 
 
-def _hooked(classes, microbatches, order):
+def _hooked(classes, microbatches, order, loss):
     import torch
 
     from . import collectives, modules, session, updates
     if os.environ.get("NANHUNT_FORCE_EAGER") == "1":
         torch.compiler.set_stance("force_eager")
-    made = session.Session(classes, microbatches, order)
+    made = session.Session(classes, microbatches, order, loss)
     made.modules = modules.ModuleHooks(made)
     updates.UpdateHooks(made).install()
     collectives.install(made)
@@ -62,11 +63,11 @@ def _hooked(classes, microbatches, order):
     return made
 
 
-def attach(model, optimizer=None, *, microbatches=None, order=None):
+def attach(model, optimizer=None, *, microbatches=None, order=None, loss=None):
     """Captures this model; `optimizer` may be given and is found by itself. Call it when the
     model is complete (sharded, wrapped, compiled).
     """
-    session = install(microbatches, order)
+    session = install(microbatches, order, loss)
     if session is not None and not session.failed and session.model is None:
         session.modules.watch(model)
     return session

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m nanhunt [--microbatches N] [--sample-order ORDER] train.py ARGS: runs the script
-with the hooks in place.
+"""python -m nanhunt [--microbatches N] [--sample-order ORDER] [--loss KIND] train.py ARGS: runs
+the script with the hooks in place.
 """
 
 import argparse
@@ -16,6 +16,8 @@ def main():
     parser.add_argument("--microbatches", type=int, help="forward passes a step")
     parser.add_argument("--sample-order", choices=["interleaved", "by_rank", "by_microbatch"],
                         help="how samples of the global batch lie on data-parallel ranks")
+    parser.add_argument("--loss", choices=["mean", "sum"],
+                        help="what the losses of data-parallel ranks make the step's by")
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -23,7 +25,7 @@ def main():
 
     repeats.run_each(options.script)
     import nanhunt
-    nanhunt.install(options.microbatches, options.sample_order)
+    nanhunt.install(options.microbatches, options.sample_order, options.loss)
     sys.argv = [options.script, *options.arguments]
     if options.module:
         sys.path[0] = os.getcwd()

@@ -16,17 +16,22 @@ from . import placement
 class BatchShape:
     samples: int
     tokens: int | None = None
-    sample_first: bool = True
+    sample_first: bool = True  # else activations are [tokens, samples, ...], as Megatron's
 
 
-def batch_of(arguments):
+def is_sample_first(model):
+    return not any(type(module).__module__.startswith("megatron.core")
+                   for module in model.modules())
+
+
+def batch_of(arguments, sample_first=True):
     """From the leaves of the root's arguments: [samples, tokens] integers, else the first
     tensor's.
     """
     tensors = [leaf for leaf in arguments if hasattr(leaf, "dim") and leaf.dim() > 0]
     for tensor in tensors:
         if tensor.dim() == 2 and not tensor.is_floating_point():
-            return BatchShape(tensor.shape[0], tensor.shape[1])
+            return BatchShape(tensor.shape[0], tensor.shape[1], sample_first)
     if not tensors:
         return None
     first = tensors[0]
@@ -171,7 +176,8 @@ def _batch_dims(shape, batch, tp):
     heads_first = len(shape) == 4 and shape[0] == samples and shape[2] == tokens != shape[1]
     if batch.sample_first and heads_first:  # [sample, head, token, channel]
         return 0, 2, False, False
-    pairs = [(0, 1)] if batch.sample_first else [(1, 0)]
+    # Token ids, losses of tokens and what an embedding gives are sample first everywhere.
+    pairs = [(0, 1)] if batch.sample_first or len(shape) == 2 else [(1, 0), (0, 1)]
     for sample_dim, token_dim in pairs:
         if len(shape) <= max(sample_dim, token_dim) or shape[sample_dim] != samples:
             continue

@@ -55,22 +55,38 @@ def axis_of_dimension(mesh, dimension, default):
 
 
 def device_meshes(model):
-    """The distinct device meshes of the model's parameters, the widest ones only."""
+    """The distinct device meshes of the model's parameters, those of most dimensions first.
+
+    A slice of a mesh counts as that mesh. A root that does not have the dimensions' names is not
+    it: torchtitan unflattens all its meshes from one of a single dimension.
+    """
     meshes = []
     for parameter in model.parameters():
         mesh = getattr(parameter, "device_mesh", None)
         if mesh is None:
             continue
         root = getattr(mesh, "_get_root_mesh", lambda: mesh)() or mesh
-        if root.mesh_dim_names is None:
+        if not set(mesh.mesh_dim_names or ["unnamed"]) <= set(root.mesh_dim_names or ()):
             root = mesh
         if all(root is not known for known in meshes):
             meshes.append(root)
-    return meshes
+    return sorted(meshes, key=lambda found: -found.ndim)
 
 
 def is_fsdp(model):
     return any(type(module).__name__.startswith("FSDP") for module in model.modules())
+
+
+def sums_gradients(model):
+    """FSDP2 was told to add the ranks' gradients up, not to take their mean: their losses are
+    shares of the step's then.
+    """
+    for module in model.modules():
+        state = getattr(module, "_get_fsdp_state", None)
+        group = getattr(state(), "_fsdp_param_group", None) if state is not None else None
+        if group is not None:
+            return group.gradient_divide_factor == 1.0
+    return False
 
 
 def megatron_groups():

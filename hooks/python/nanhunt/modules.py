@@ -25,7 +25,7 @@ class ModuleHooks:
         self.sites = {}  # id(module) -> site
         self.entry = None  # the module whose call begins a microbatch
         self.styles = styles.Styles(session)
-        self.awaiting_batch = False
+        self.sample_first = True
 
     def wait_for_model(self):
         """The first module with trainable parameters that is called with gradients enabled is
@@ -66,6 +66,7 @@ class ModuleHooks:
             module.register_forward_pre_hook(self.before, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.first, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after, with_kwargs=True, always_call=True)
+        self.sample_first = activations.is_sample_first(model)
         self.session.model = model
         self.session.unseen = unseen
 
@@ -90,7 +91,7 @@ class ModuleHooks:
     def begin_microbatch(self, arguments, keywords):
         self.styles.clear()
         leaves = [leaf for _, leaf in named_leaves(arguments, keywords)]
-        self.session.begin_microbatch(activations.batch_of(leaves))
+        self.session.begin_microbatch(activations.batch_of(leaves, self.sample_first))
         if not self.session.in_step:
             return
         integers = [leaf for leaf in leaves if not leaf.is_floating_point() and leaf.dim() > 0]
@@ -150,6 +151,8 @@ class ModuleHooks:
         for index, leaf in enumerate(leaves):
             if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
                 continue
+            if isinstance(leaf, torch.nn.Parameter):
+                continue  # a bias that Megatron adds later: it has records of its own
             role = "output" if number == 0 else f"output.{number}"
             number += 1
             result = self.output(module, site, role, leaf)
@@ -192,7 +195,7 @@ class ModuleHooks:
             if tuple(value.shape) != tuple(shape):
                 return None
             here, session.microbatch = session.microbatch, microbatch
-            scale = session.mesh.extent("dp") * session.loss_scale
+            scale = session.mean_of() * session.loss_scale
             result = session.tap(site, "backward", name, value, self.place(shape, style, scale))
             session.microbatch = here
             return None if result is value or hasattr(gradient, "_local_tensor") else result

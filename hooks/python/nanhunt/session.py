@@ -20,13 +20,14 @@ from .names import site_of
 
 class Session:
     """settings: microbatches (a step, None: 1, or what accelerate says), order (of samples over
-    ranks).
+    ranks), loss ("mean" or "sum" of the ranks' losses, None: what FSDP2 does with gradients).
     """
 
-    def __init__(self, classes, microbatches=None, order=None):
+    def __init__(self, classes, microbatches=None, order=None, loss=None):
         self.classes = classes
         self.microbatches = int(os.environ.get("NANHUNT_MICROBATCHES", microbatches or 0)) or None
         self.order = os.environ.get("NANHUNT_SAMPLE_ORDER", order or "interleaved")
+        self.loss = os.environ.get("NANHUNT_LOSS", loss)
         self.failed = False
         self.job = None  # made when the model is first called: its mesh is known only then
         self.model = None
@@ -55,6 +56,7 @@ class Session:
     def open(self):
         """When the model is first called: before that its mesh is not known."""
         self.mesh = meshes.mesh_of(self.model)
+        self.loss = self.loss or ("sum" if meshes.sums_gradients(self.model) else "mean")
         self.parameters = [(site_of(name), parameter)
                            for name, parameter in self.model.named_parameters()]
         self.site_of_parameter = {id(parameter): site for site, parameter in self.parameters}
@@ -225,18 +227,21 @@ class Session:
         """A gradient before data parallelism and accumulation have summed it."""
         if placed is None:
             return None
-        ranks = self.mesh.extent("dp")
         mesh = dict(placed["mesh"])
         if mesh.get("dp") == "shard":
             return None
-        mesh["dp"] = ["partial", "sum", float(ranks) * self.loss_scale]
+        mesh["dp"] = ["partial", "sum", self.mean_of() * self.loss_scale]
         mesh["mb"] = ["partial", "sum", 1.0]
         return {**placed, "mesh": mesh}
 
-    def mean_over_ranks(self):
-        """A loss that is a mean over this rank's samples; microbatches add up."""
+    def mean_of(self):
+        """How many ranks' losses the step's loss is the mean of; 1 where they add up."""
+        return 1.0 if self.loss == "sum" else float(self.mesh.extent("dp"))
+
+    def of_loss(self):
+        """A loss of this rank's samples; microbatches add up."""
         return {"axes": [], "shape": [], "regions": [[[], [], []]],
-                "mesh": {"dp": ["partial", "sum", float(self.mesh.extent("dp"))],
+                "mesh": {"dp": ["partial", "sum", self.mean_of()],
                          "mb": ["partial", "sum", 1.0]}}
 
     def samples(self):

@@ -3,7 +3,8 @@
 
 Told, in this order, by a DTensor that the module gives, by the module's own weight, and for a
 tensor that no weight tells of by the records whose values are in it. A style is (kind, start,
-logical size) of what is neither sample nor token; None: not known.
+logical size) of what is neither sample nor token; None: not known. Asked on one rank as well, where
+all is whole: which inputs are recorded must not depend on the layout.
 """
 
 import collections
@@ -41,8 +42,6 @@ class Styles:
         return known
 
     def of_output(self, module, value):
-        if self.whole():
-            return None
         shown = self.by_placements(module, value)
         if shown is not None:
             return shown
@@ -64,7 +63,7 @@ class Styles:
 
     def said(self, module, value, given):
         """By the module's weight; given: of its input, not of its output."""
-        if self.whole() or value.dim() == 0:
+        if value.dim() == 0:
             return None
         return activations.style_of(module, value.shape[-1], self.session.mesh,
                                     self.session.axis_of, given)
@@ -73,15 +72,10 @@ class Styles:
         """When all records in the tensor that are as wide are cut alike: samples and tokens may
         have been moved since, heads taken apart.
         """
-        if self.whole():
-            return None
         width = self.width(value)
         found = {style for site in self.session.job.sources(value)
                  for known, style in self.widths.get(site, ()) if known == width}
         return found.pop() if len(found) == 1 else None
-
-    def whole(self):
-        return self.session.mesh.extent("tp") == 1
 
     def width(self, value):
         return activations.width_of(value.shape, self.session.batch, self.session.mesh.extent("tp"))

@@ -49,13 +49,16 @@ class UpdateHooks:
         self.session = session
         self.in_scale = None  # the loss that GradScaler.scale was given
         self.hooked = set()
+        self.norm_known = True  # the last norm that was taken is the whole one
 
     def install(self):
         register_optimizer_step_pre_hook(self.before_optimizer)
         register_optimizer_step_post_hook(self.after_optimizer)
         _around(torch.Tensor, "backward", before=self.before_backward)
-        _around(torch.nn.utils.clip_grad, "_get_total_norm", after=self.after_norm)
-        _around(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", before=self.before_clip)
+        # clip_grad_norm_ calls the first pair; programs that clip in two parts the second.
+        for owner, prefix in ((torch.nn.utils.clip_grad, "_"), (torch.nn.utils, "")):
+            _around(owner, prefix + "get_total_norm", after=self.after_norm)
+            _around(owner, prefix + "clip_grads_with_norm_", before=self.before_clip)
         _around(torch.amp.GradScaler, "scale", before=self.before_scale)
         _around(torch.amp.GradScaler, "unscale_", after=self.after_unscale)
         _around(torch.amp.GradScaler, "update", before=self.before_scaler_update)
@@ -75,7 +78,7 @@ class UpdateHooks:
             return
         value = loss if self.in_scale is None else self.in_scale
         self.in_scale = None
-        placed = session.mean_over_ranks()
+        placed = session.of_loss()
         session.tap("loss", "loss", "output", value.detach().reshape(()), placed)
         self.watch_gradients()
 
@@ -112,18 +115,21 @@ class UpdateHooks:
         session = self.session
         if not session.in_step:
             return
+        self.norm_known = not hasattr(norm, "placements")
         gradients = {id(tensor) for tensor in tensors}
         for site, parameter in session.parameters:
             if parameter.grad is not None and id(parameter.grad) in gradients:
                 self.record(site, parameter, "unscaled")
         session.clipped = True
-        if not hasattr(norm, "placements"):  # a partial norm would need a collective of ours
+        if self.norm_known:  # a partial norm would need a collective of ours
             session.scalar("optimizer", "clipped", "grad_norm", norm)
 
     @quiet_method
     def before_clip(self, parameters, max_norm, total_norm, *_, **__):
         if hasattr(total_norm, "placements"):
             return
+        if not self.norm_known:  # the job has reduced a partial norm meanwhile
+            self.session.scalar("optimizer", "clipped", "grad_norm", total_norm)
         factor = min(1.0, float(max_norm) / (float(total_norm) + 1e-6))
         self.session.scalar("optimizer", "clipped", "clip_factor", factor,
                             {"max_norm": float(max_norm)})

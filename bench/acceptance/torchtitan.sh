@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# torchtitan's Llama 3 debug model on two ranks against one rank: tensor parallel and FSDP2, and
+# tensor parallel with the reduction of attention.wo left out in layer 3.
+
+. "$(dirname "$0")/common.sh"
+need_environment torchtitan torchtitan==0.2.2
+
+hunt "torchtitan tp healthy" torchtitan.case
+ACCEPTANCE_UNREDUCED=3 hunt "torchtitan tp unreduced" torchtitan.case
+hunt "torchtitan fsdp healthy" torchtitan.case --set parallel.tp=1 --set parallel.dp=2
