@@ -5,8 +5,8 @@
 
 Each tool dumps the job three times: `equal` compares two runs with one seed, `differing` one of
 them with a run whose weights began a millionth larger, so that nearly every value differs. nanhunt
-compares its traces captured in full, msProbe its dumps of level L0 (and mix), h5diff the files of a
-h5py hook that writes modules, gradients, parameters and states. The dumps are in the page cache.
+compares its traces captured in full, msProbe its dumps of level L0 (and mix), h5diff the files of
+a h5py hook that writes modules, gradients, parameters and states. All lie in the page cache.
 
 s         shortest wall time of the interleaved repeats; median beside it
 cpu_s     shortest processor time, of the program and its children
@@ -147,7 +147,8 @@ def programs(options, dumped):
     nothing = Dumps(None, 0, 0)
     rows.append(Row("nanhunt, start-up", "", nothing,
                     [[options.build / "cli/nanhunt", "compare", "--help"]], {0}))
-    rows.append(Row("msProbe, start-up", "", nothing, [[command_of_msprobe(), "compare", "-h"]], {0}))
+    rows.append(Row("msProbe, start-up", "", nothing,
+                    [[command_of_msprobe(), "compare", "-h"]], {0}))
     return rows
 
 
@@ -162,8 +163,6 @@ def command_of_msprobe():
 
 def msprobe(level, pair, dump, second):
     result = dump.folder / "result"
-    steps = sorted(path.name for path in (dump.folder / "first").glob("step*"))
-    assert steps
     return Row(f"msProbe compare {level}", pair, dump,
                [[command_of_msprobe(), "compare", "-tp", dump.folder / second, "-gp",
                  dump.folder / "first", "-o", result]], {0}, result)
@@ -173,10 +172,10 @@ def msprobe(level, pair, dump, second):
 
 def print_table(rows, options):
     start = {row.name.split(",")[0]: min(row.walls) for row in rows if not row.pair}
-    print(f"two dumps of {options.steps} steps (mix: 1) of {gpt.SHAPE}; best of {options.repeats}; "
-          f"load {os.getloadavg()[1]:.0f}")
-    print(f"{'program':30} {'pair':10} {'s':>7} {'median':>7} {'cpu_s':>7} {'tensors':>8} {'MB':>7} "
-          f"{'tensors/s':>10} {'MB/s':>8} {'net MB/s':>9}")
+    print(f"{gpt.SHAPE}\ntwo dumps of {options.steps} steps (mix: 1), best of {options.repeats}, "
+          f"load {os.getloadavg()[1]:.0f}, nice {os.nice(0)}")
+    print(f"{'program':30} {'pair':10} {'s':>7} {'median':>7} {'cpu_s':>7} {'tensors':>8} "
+          f"{'MB':>7} {'tensors/s':>10} {'MB/s':>8} {'net MB/s':>9}")
     for row in rows:
         best = min(row.walls)
         net = max(1e-3, best - start.get(row.name.split()[0].rstrip(","), 0.0))

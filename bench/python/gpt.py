@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from torch import nn
 
 LAYERS, HIDDEN, HEADS, SEQUENCE, BATCH, VOCABULARY = 4, 256, 4, 128, 4, 1000
-SHAPE = (f"GPT of {LAYERS} layers, hidden {HIDDEN}, {HEADS} heads, sequence {SEQUENCE}, batch {BATCH}, "
-         f"vocabulary {VOCABULARY}, AdamW, FP32")
+SHAPE = (f"GPT of {LAYERS} layers, hidden {HIDDEN}, {HEADS} heads, sequence {SEQUENCE}, "
+         f"batch {BATCH}, vocabulary {VOCABULARY}, AdamW, FP32")
 
 
 class Attention(nn.Module):

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the Python hooks and `compare` cost beside what else one could take: h5py, torch.save, msProbe.
+# What the Python hooks and `compare` cost beside what else one could take: h5py, torch.save,
+# msProbe.
 #
 #   bench/python/run.sh [BUILD]     default: build/release
 #
-# The first run makes an environment with h5py and msProbe (700 MB) in ~/.cache/nanhunt, over the one
+# The first run makes an environment with h5py and msProbe (700 MB) in ~/.cache/nanhunt, over that
 # of the Python jobs: NANHUNT_PYTHON, default the one that `./dev test` makes. Needs h5diff.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +17,10 @@ if [ -z "${NANHUNT_PYTHON:-}" ]; then
   key=$(awk '$1 == "python" { print $2, $3 }' "$pins" | sha256sum | cut -c1-12)
   NANHUNT_PYTHON=$cache/python-$key/bin/python
 fi
-[ -x "$NANHUNT_PYTHON" ] || { echo "no Python with torch: $NANHUNT_PYTHON; ./dev test makes one" >&2; exit 4; }
+if [ ! -x "$NANHUNT_PYTHON" ]; then
+  echo "no Python with torch: $NANHUNT_PYTHON; ./dev test makes one" >&2
+  exit 4
+fi
 
 rivals=$cache/bench-$(sha256sum "$here/requirements.txt" | cut -c1-12)
 if [ ! -x "$rivals/bin/python" ]; then

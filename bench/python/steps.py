@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each way to capture costs a training step.
 
-    steps.py --library LIBNANHUNT_TORCH [--rounds N] [--steps N] [--threads N] [--only WORDS] [--all]
+    steps.py --library LIBNANHUNT_TORCH [OPTIONS]
 
 One process a tool, all alive at once; in each round each of them runs a few steps, one process
 after the other, while the rest wait. The first round is not counted.
@@ -54,7 +54,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--steps", type=int, default=4, help="of a turn")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="tools whose name holds one of these, by commas")
+    parser.add_argument("--only", default="", help="tools whose names hold one of these")
     parser.add_argument("--all", action="store_true", help="msProbe mix too: seconds a step")
     return parser.parse_args()
 
@@ -200,12 +200,14 @@ def settled(folder):
 
 def print_table(workers, options):
     nothing = workers["nothing"]
-    print(f"{gpt.SHAPE}; {options.threads} thread(s); {len(nothing.turns)} rounds of {options.steps} "
-          f"steps; load {os.getloadavg()[1]:.0f}\nstep of nothing: best {1e3 * min(nothing.walls()):.1f} ms, median "
-          f"{1e3 * statistics.median(nothing.walls()):.1f} ms, processor time "
+    walls = nothing.walls()
+    print(f"{gpt.SHAPE}\n{options.threads} thread(s), {len(nothing.turns)} rounds of "
+          f"{options.steps} steps, load {os.getloadavg()[1]:.0f}, nice {os.nice(0)}")
+    print(f"step of nothing: best {1e3 * min(walls):.1f} ms, median "
+          f"{1e3 * statistics.median(walls):.1f} ms, processor time "
           f"{1e3 * nothing.best_cpu():.1f} ms")
-    print(f"{'tool':25} {'best':>6} {'median':>7} {'range':>13} {'written':>8} {'cpu':>6} {'aim':>6} "
-          f"{'tensors':>8} {'MB_read':>8} {'MB_disk':>8} {'files':>6}")
+    print(f"{'tool':25} {'best':>6} {'median':>7} {'range':>13} {'written':>8} {'cpu':>6} "
+          f"{'aim':>6} {'tensors':>8} {'MB_read':>8} {'MB_disk':>8} {'files':>6}")
     for worker in workers.values():
         print_row(worker, nothing)
 
@@ -219,8 +221,9 @@ def print_row(worker, nothing):
     cpu = worker.best_cpu() / nothing.best_cpu()
     tensors, size = worker.contents
     spread = f"{min(factors):.2f}-{max(factors):.2f}"
+    allowed = aim(worker.name, size, min(nothing.walls()))
     print(f"{worker.name:25} {best:6.2f} {statistics.median(factors):7.2f} {spread:>13} "
-          f"{written:8.2f} {cpu:6.2f} {aim(worker.name, size, min(nothing.walls())):>6} {tensors:8} "
+          f"{written:8.2f} {cpu:6.2f} {allowed:>6} {tensors:8} "
           f"{size / 1e6:8.1f} {worker.disk / 1e6:8.1f} {worker.files:6.0f}")
 
 
