@@ -23,6 +23,8 @@
 #include <set>
 #include <thread>
 
+#include "ablate/process_tree.h"
+
 namespace nanhunt::ablate {
 namespace {
 
@@ -44,6 +46,7 @@ struct Running : std::enable_shared_from_this<Running> {
   std::set<pid_t>& groups;  // of all running children
   pid_t pid = -1;           // and of its group
   Clock::time_point started;
+  std::vector<Process> tree;  // what it had started when it was asked to end
   bool timed_out = false;
   bool ended = false;
   std::promise<ChildOutcome> outcome;
@@ -120,6 +123,7 @@ void Running::finish(int wait_status) {
   timer.cancel();
   // Ranks that outlived the launcher end with it.
   ::kill(-pid, SIGKILL);
+  kill_all(tree);
   groups.erase(pid);
   ChildOutcome result;
   result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
@@ -140,6 +144,7 @@ void Running::watch() {
 
 void Running::terminate() {
   timed_out = true;
+  tree = descendants(pid);
   ::kill(-pid, SIGTERM);
   timer.expires_after(kGrace);
   timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -161,7 +166,11 @@ struct ChildRunner::Impl {
   std::thread thread;
 
   void end_with(int signal) {
-    for (const pid_t group : groups) ::kill(-group, SIGKILL);
+    for (const pid_t group : groups) {
+      const std::vector<Process> tree = descendants(group);
+      ::kill(-group, SIGKILL);
+      kill_all(tree);
+    }
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }

@@ -79,6 +79,14 @@ TEST_F(Child, IsEndedAfterItsTimeWithAllItStarted) {
   EXPECT_TRUE(ends(grandchild));
 }
 
+// As torchrun starts its workers.
+TEST_F(Child, IsEndedWithWhatLeftItsGroup) {
+  const ChildOutcome outcome = run("setsid sh -c 'echo $$; exec sleep 1000' & wait", 0.5);
+  EXPECT_EQ(outcome.end, ChildEnd::kTimedOut);
+  const pid_t worker = std::stoi(text_of("out"));
+  EXPECT_TRUE(ends(worker));
+}
+
 TEST_F(Child, ThatIgnoresTheRequestToEndIsKilled) {
   const ChildOutcome outcome = run("trap '' TERM; while true; do sleep 0.1; done", 0.2);
   EXPECT_EQ(outcome.end, ChildEnd::kTimedOut);
