@@ -10,8 +10,8 @@
 // Beside the records goes the error by rounding since they were taken: the sum of the squares of
 // what the inputs carry and of the unit roundoff of the result's type (nothing for ops that only
 // move values). It tells a comparison how much error no record in between shows: casts to FP8 and
-// back inside a module, autocast, the ops of an attention that no hook sees. Of an op inside another
-// the larger of both errors stands.
+// back inside a module, autocast, the ops of an attention that no hook sees. Of an op inside
+// another the larger of both errors stands.
 #pragma once
 
 namespace nanhunt::hooks {

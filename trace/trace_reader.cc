@@ -113,8 +113,8 @@ RankProgress progress_of(int32_t rank, const Segments& segments) {
   return progress;
 }
 
-// How the rank died in, or after, the last step before `step` in which it wrote; nullptr when it did
-// not say.
+// How the rank died in, or after, the last step before `step` in which it wrote; nullptr when it
+// did not say.
 const SegmentEntry* death_before(const StepSegments& steps, int32_t rank, int64_t step) {
   for (auto earlier = std::make_reverse_iterator(steps.lower_bound(step)); earlier != steps.rend();
        ++earlier) {

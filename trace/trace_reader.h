@@ -24,8 +24,8 @@ struct RankProgress {
   bool present = false;        // at least one segment
   bool complete = false;       // the step was cut at its end, none of its segments is missing
   int64_t last_sequence = -1;  // of the last row
-  // Why it ends here. Of a rank without a segment: how it died between an earlier step and this one,
-  // when it said so (kSignal, kException); else kStepEnd.
+  // Why it ends here. Of a rank without a segment: how it died between an earlier step and this
+  // one, when it said so (kSignal, kException); else kStepEnd.
   CutReason cut = CutReason::kStepEnd;
   std::string cut_detail;
   int64_t bytes = 0;

@@ -153,7 +153,8 @@ int64_t Job::point(const std::string& json) {
 
 namespace {
 
-// Products and sums over FP16 and BF16 accumulate in FP32; optimizers compute in the type they hold.
+// Products and sums over FP16 and BF16 accumulate in FP32; optimizers compute in the type that they
+// hold.
 trace::DType compute_type(trace::Phase phase, trace::DType storage) {
   using enum trace::Phase;
   const bool sums = phase == kForward || phase == kLoss || phase == kBackward;
@@ -169,7 +170,8 @@ at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch,
     TapPoint told = impl_->points.at(static_cast<size_t>(point));
     told.microbatch = static_cast<int32_t>(microbatch);
     if (!attributes.empty()) told.attributes = attributes;
-    if (const auto type = dtype_of(tensor.scalar_type())) told.compute = compute_type(told.phase, *type);
+    if (const auto type = dtype_of(tensor.scalar_type()))
+      told.compute = compute_type(told.phase, *type);
     impl_->collectives.before_use(tensor, false);
     result = impl_->taps.tap(told, tensor);
     const CarriedSet carried = impl_->taps.carried(result);

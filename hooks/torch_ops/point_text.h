@@ -5,8 +5,8 @@
 //   PLACEMENT: {"axes": ["sample", "channel"], "shape": [8, 64], "to_logical": [0, 1],
 //               "mesh": {"tp": "shard", "dp": ["partial", "sum", 2.0]},
 //               "regions": [[[0, 0], [4, 0], [4, 64]]]}   local start, logical start, extent
-// "copied": true: the tensor has a record already. Without a placement it is unknown. "to_logical" may be left out (the identity), and so may
-// "flat".
+// "copied": true: the tensor has a record already. Without a placement it is unknown.
+// "to_logical" may be left out (the identity), and so may "flat".
 //   FACTS: {"rank": 0, "world_size": 2, "mesh": {"tp": [2, 0]}, "facts": {"torch.version": "..."}}
 //   mesh: size, and this rank's coordinate.
 #pragma once

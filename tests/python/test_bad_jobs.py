@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that end badly: what was captured is read, how far each rank came is said, and the job ends as
-it would have without capture."""
+"""Jobs that end badly: what was captured is read, how far each rank came is said, and the job ends
+as it would have without capture."""
 
 import pathlib
 import tempfile

@@ -40,7 +40,7 @@ class KnownFaults(unittest.TestCase):
         found = self.held_against_healthy("one_element")
         self.assertEqual(found["verdict"], "divergence")
         self.assertEqual(self.first(found), (1, "layers.2.mlp", "forward", "output"))
-        self.assertIn(f"1 of 8192 elements differ, first [0, 12, 9] (element {ELEMENT}): ",
+        self.assertIn(f"1 of 16384 elements differ, first [0, 12, 9] (element {ELEMENT}): ",
                       found["origins"][0]["finding"]["evidence"])
 
     def test_scaled_output(self):

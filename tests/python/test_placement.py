@@ -66,7 +66,8 @@ class Activations(unittest.TestCase):
 
     def test_width_is_what_is_neither_sample_nor_token(self):
         widths = [activations.width_of(shape, self.batch, 2)
-                  for shape in ((4, 2, 32, 16), (4, 32, 2, 16), (4, 32, 32), (4, 16, 32), (128, 32))]
+                  for shape in ((4, 2, 32, 16), (4, 32, 2, 16), (4, 32, 32), (4, 16, 32),
+                                (128, 32))]
         self.assertEqual(widths, [32] * 5)
         self.assertIsNone(activations.width_of((3, 5), self.batch, 2))
 

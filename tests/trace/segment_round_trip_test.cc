@@ -52,9 +52,10 @@ bool same_record(const Record& a, const Record& b) {
                               (a.placement == nullptr || *a.placement == *b.placement);
   return a.what == b.what && a.where.rank == b.where.rank &&
          a.where.microbatch == b.where.microbatch && a.where.sequence == b.where.sequence &&
-         a.where.lane == b.where.lane && a.storage == b.storage && a.compute == b.compute && a.rounding == b.rounding &&
-         a.local_shape == b.local_shape && same_placement && a.op == b.op &&
-         a.attributes == b.attributes && a.links == b.links && a.collective == b.collective &&
+         a.where.lane == b.where.lane && a.storage == b.storage && a.compute == b.compute &&
+         a.rounding == b.rounding && a.local_shape == b.local_shape && same_placement &&
+         a.op == b.op && a.attributes == b.attributes && a.links == b.links &&
+         a.collective == b.collective &&
          same_statistics(a.statistics, b.statistics) && a.raw_digest == b.raw_digest &&
          a.segment_digests == b.segment_digests && a.has_values == b.has_values &&
          std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),

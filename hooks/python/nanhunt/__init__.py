@@ -21,8 +21,8 @@ def install(microbatches=None, order=None, loss=None):
     microbatches: forward passes a step (default: what accelerate or the job's own command line
     says, else 1). order: how the samples of the global batch lie on data-parallel ranks
     (placement.py). loss: whether the step's is the "mean" or the "sum" of the data-parallel ranks'
-    losses (default: what FSDP2 does with their gradients, else mean). Returns the session, or None when nothing is to be captured. Never raises for
-    what is wrong with the capture itself.
+    losses (default: what FSDP2 does with their gradients, else mean). Returns the session, or None
+    when nothing is to be captured. Never raises for what is wrong with the capture itself.
     """
     global _session
     if "NANHUNT_CAPTURE" not in os.environ or _session is not None:
