@@ -24,6 +24,7 @@ struct Facts {
   double unit_roundoff = 0;  // of the rounding, with what sums inside the op add
   std::set<std::string> ops;
   double partial_sums = 1;  // most terms that a reduction adds at this kind of site and role
+  double rounding = 0;      // relative error that the trace followed
   double relative = 0;      // noise found so far
 };
 
@@ -92,7 +93,7 @@ Places places_of(const trace::Step& step) {
         std::max(place.unit_roundoff, std::hypot(trace::unit_roundoff(record.storage), inside));
     place.ops.insert(record.op);
     // Casts and ops that no record shows.
-    place.relative = std::max(place.relative, std::sqrt(rounding[i]));
+    place.rounding = std::max(place.rounding, std::sqrt(rounding[i]));
   }
   for (const auto& entry : step.collectives) {
     if (!entry.is_reduction() || entry.reduce != trace::ReduceOp::kSum) continue;
@@ -150,10 +151,16 @@ double split_factor(double terms) {
   return terms > 1 ? std::sqrt((terms + 2) / 2) : 1;
 }
 
+// What the traces followed counts from there on: trials that differ by less share an envelope.
+const double kOneRoundingMore = std::sqrt(1.5);
+
 double relative_noise(const Facts& candidate, const Facts& reference) {
   double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff);
   relative *= split_factor(std::max(candidate.partial_sums, reference.partial_sums));
   if (candidate.ops != reference.ops) relative *= kOtherImplementation;
+  // The roundings of both sides together, two of which noise of size u stands for.
+  const double followed = std::hypot(candidate.rounding, reference.rounding) / std::sqrt(2.0);
+  if (followed >= kOneRoundingMore * relative) relative = followed;
   return std::max({relative, candidate.relative, reference.relative});
 }
 
