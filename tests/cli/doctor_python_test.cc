@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -15,7 +16,8 @@ using testing::HasSubstr;
 
 class DoctorPython : public testing::Test {
  protected:
-  DoctorPython() : folder_(fs::path(testing::TempDir()) / "doctor_python") {
+  DoctorPython()
+      : folder_(fs::path(testing::TempDir()) / ("doctor_python_" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
   ~DoctorPython() override { fs::remove_all(folder_); }
