@@ -151,16 +151,16 @@ double split_factor(double terms) {
   return terms > 1 ? std::sqrt((terms + 2) / 2) : 1;
 }
 
-// What the traces followed counts from there on: trials that differ by less share an envelope.
-const double kOneRoundingMore = std::sqrt(1.5);
+// What the traces followed counts from so many times the rounding of the types on: four roundings
+// where two are expected. Trials that differ by less share an envelope.
+constexpr double kManyRoundings = 2;
 
 double relative_noise(const Facts& candidate, const Facts& reference) {
   double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff);
   relative *= split_factor(std::max(candidate.partial_sums, reference.partial_sums));
   if (candidate.ops != reference.ops) relative *= kOtherImplementation;
-  // The roundings of both sides together, two of which noise of size u stands for.
-  const double followed = std::hypot(candidate.rounding, reference.rounding) / std::sqrt(2.0);
-  if (followed >= kOneRoundingMore * relative) relative = followed;
+  const double followed = std::max(candidate.rounding, reference.rounding);
+  if (followed >= kManyRoundings * relative) relative = followed;
   return std::max({relative, candidate.relative, reference.relative});
 }
 
