@@ -14,11 +14,20 @@ namespace {
 using trace::DType;
 using trace::Phase;
 
+trace::TraceReader written(const std::string& name, StepBuilder& run) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  trace::Segment segment;
+  segment.facts = run.facts().front();
+  segment.records = run.step().records;
+  segment.values.resize(segment.records.size());
+  trace::write_segment(folder, segment);
+  return trace::TraceReader(folder);
+}
+
 // A one-rank trace with one linear whose output is stored in `storage` by op `op`.
 trace::TraceReader trace_of(const std::string& name, DType storage, const std::string& op, bool fp8,
                             float rounding = 0) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / name;
-  std::filesystem::remove_all(folder);
   StepBuilder run(mesh_facts(1, 1));
   const auto placement = trace::whole({"token", "channel"}, {4, 8});
   auto& output =
@@ -31,29 +40,17 @@ trace::TraceReader trace_of(const std::string& name, DType storage, const std::s
     run.add(0, Phase::kForward, "layers.0.fc", "input", normal_values(32, 2), placement).storage =
         DType::kFloat8E4M3;
   }
-  trace::Segment segment;
-  segment.facts = run.facts().front();
-  segment.records = run.step().records;
-  segment.values.resize(segment.records.size());
-  trace::write_segment(folder, segment);
-  return trace::TraceReader(folder);
+  return written(name, run);
 }
 
 // The same, with a record of phase `between` behind the linear's casts: its output links to it.
 trace::TraceReader trace_with_record_between(const std::string& name, Phase between) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / name;
-  std::filesystem::remove_all(folder);
   StepBuilder run(mesh_facts(1, 1));
   const auto placement = trace::whole({"token", "channel"}, {4, 8});
   const auto values = normal_values(32, 1);
   run.add(0, between, "layers.0.other", "result", values, placement).rounding = 0.0884F;
   run.add(0, Phase::kForward, "layers.0.fc", "output", values, placement).links = {{0}};
-  trace::Segment segment;
-  segment.facts = run.facts().front();
-  segment.records = run.step().records;
-  segment.values.resize(segment.records.size());
-  trace::write_segment(folder, segment);
-  return trace::TraceReader(folder);
+  return written(name, run);
 }
 
 double noise_of(const NoisePlan& plan) {
