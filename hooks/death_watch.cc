@@ -14,12 +14,14 @@
 #include <exception>
 #include <mutex>
 
+#include "hooks/quiet_thread.h"
+
 namespace nanhunt::hooks {
 namespace {
 
 constexpr std::array kSignals{SIGTERM, SIGINT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-constexpr int64_t kHandlerWaitMs = 2000;
-constexpr int kHandlerPollMs = 1;
+constexpr int64_t kSealWaitMs = 2000;
+constexpr int kSealPollMs = 1;
 constexpr size_t kAlternateStackBytes = 64 * 1024;
 // Stands in the place of a signal number for an uncaught exception.
 constexpr int kUncaught = -1;
@@ -31,6 +33,8 @@ struct Watch {
   std::atomic<uint32_t> requested{0};
   std::atomic<uint32_t> acknowledged{0};
   std::atomic<int> cause{0};  // signal, kUncaught, or 0; the first one stands until acknowledged
+  std::atomic<int> raise_fd{-1};  // wakes the thread that watches over `to_raise`
+  std::atomic<uint64_t> to_raise{0};  // a bit for each signal number
   std::array<char, 512> exception_text{};  // written before `cause` becomes kUncaught
   std::array<struct sigaction, NSIG> old_actions{};
   std::terminate_handler old_terminate = nullptr;
@@ -50,31 +54,103 @@ int64_t milliseconds_now() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Async-signal-safe. A forked child has no writer thread and asks nobody.
-void request_and_wait(int cause) {
+bool wake(int descriptor) {
+  const uint64_t one = 1;
+  return ::write(descriptor, &one, sizeof one) == sizeof one;
+}
+
+// A forked child has no writer thread and asks nobody.
+bool somebody_seals() {
+  const Watch& state = *watch_at_start;
+  return state.writer.load() && state.process.load() == getpid();
+}
+
+// The number of the request.
+uint32_t request(int cause) {
   Watch& state = *watch_at_start;
-  if (!state.writer.load() || state.process.load() != getpid()) return;
   int nobody = 0;
   state.cause.compare_exchange_strong(nobody, cause);
   const uint32_t mine = state.requested.fetch_add(1) + 1;
-  const uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(state.request_fd.load(), &one, sizeof one);
-  const int64_t until = milliseconds_now() + kHandlerWaitMs;
+  wake(state.request_fd.load());
+  return mine;
+}
+
+void wait_until_sealed(uint32_t mine) {
+  const Watch& state = *watch_at_start;
+  const int64_t until = milliseconds_now() + kSealWaitMs;
   while (state.writer.load() && static_cast<int32_t>(state.acknowledged.load() - mine) < 0 &&
          milliseconds_now() < until)
-    poll(nullptr, 0, kHandlerPollMs);
+    poll(nullptr, 0, kSealPollMs);
+}
+
+void request_and_wait(int cause) {
+  if (somebody_seals()) wait_until_sealed(request(cause));
+}
+
+// A fault of this thread: on return from the handler it happens again, with its true address.
+bool is_fault(const siginfo_t& info) {
+  return info.si_code > 0 && (info.si_signo == SIGSEGV || info.si_signo == SIGBUS ||
+                              info.si_signo == SIGFPE || info.si_signo == SIGILL);
+}
+
+// raise(), and abort(), which ends the process as soon as the handler returns.
+bool is_own(const siginfo_t& info) {
+  return (info.si_code == SI_USER || info.si_code == SI_TKILL) && info.si_pid == getpid();
+}
+
+// Puts the signal off; false when the thread that watches over it is gone (a program may close all
+// descriptors that it did not open).
+bool put_off(int signal) {
+  Watch& state = *watch_at_start;
+  state.to_raise.fetch_or(uint64_t{1} << signal);
+  request(signal);
+  return wake(state.raise_fd.load());
 }
 
 void on_signal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
-  request_and_wait(signal);
-  sigaction(signal, &watch_at_start->old_actions[signal], nullptr);
-  // A fault of this thread (positive code) happens again on return, with its true address; raising
-  // it would lose that. SIGABRT is always raised, by abort() itself.
-  const bool fault = info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS ||
-                                           signal == SIGFPE || signal == SIGILL);
-  if (!fault) raise(signal);
+  Watch& state = *watch_at_start;
+  const bool from_outside = !is_fault(*info) && !is_own(*info);
+  if (!(from_outside && somebody_seals() && put_off(signal))) {
+    request_and_wait(signal);
+    sigaction(signal, &state.old_actions[signal], nullptr);
+    if (!is_fault(*info)) raise(signal);
+  }
   errno = saved_errno;
+}
+
+// Lets one signal happen that a handler put off. Where it ends the process it does so here and now,
+// before the writer takes more of what goes on meanwhile; a handler of the program runs where
+// the system finds a thread for it.
+void raise_again(int signal) {
+  const struct sigaction& action = watch_at_start->old_actions[signal];
+  const bool ends = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  if (!ends) {
+    kill(getpid(), signal);
+    return;
+  }
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  raise(signal);
+}
+
+void raise_what_came_from_outside() {
+  const uint64_t signals = watch_at_start->to_raise.exchange(0);
+  for (const int signal : kSignals)
+    if (signals >> signal & 1) raise_again(signal);
+}
+
+// The writer raises what it has sealed; this thread, what it could not seal in time.
+void raise_what_waits_too_long() {
+  Watch& state = *watch_at_start;
+  const int descriptor = state.raise_fd.load();
+  for (uint64_t count = 0; ::read(descriptor, &count, sizeof count) == sizeof count;) {
+    wait_until_sealed(state.requested.load());
+    raise_what_came_from_outside();
+  }
 }
 
 void copy_exception_text(std::array<char, 512>& out) {
@@ -135,6 +211,16 @@ void install_signal_handler(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
+// A forked child has neither the thread nor descriptors of its own.
+void start_in_this_process() {
+  Watch& state = watch();
+  if (state.process.load() == getpid()) return;
+  state.request_fd.store(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  state.raise_fd.store(eventfd(0, EFD_CLOEXEC));
+  state.process.store(getpid());
+  start_quiet_thread(raise_what_waits_too_long).detach();
+}
+
 std::string name_of_cause(int cause) {
   if (cause == kUncaught) return watch().exception_text.data();
   const char* name = sigabbrev_np(cause);
@@ -146,9 +232,7 @@ std::string name_of_cause(int cause) {
 void watch_for_death(const void* writer) {
   Watch& state = watch();
   std::lock_guard lock(state.installing);
-  if (state.request_fd.load() < 0)
-    state.request_fd.store(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  state.process.store(getpid());
+  start_in_this_process();
   state.writer.store(writer);
   install_alternate_stack();
   for (const int signal : kSignals) install_signal_handler(signal);
@@ -181,6 +265,7 @@ void acknowledge_death() {
   Watch& state = watch();
   const uint32_t requested = state.requested.load();
   state.cause.store(0);
+  raise_what_came_from_outside();
   state.acknowledged.store(requested);
 }
 

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Termination signals and uncaught exceptions, turned into a request to the writer thread.
 //
-// The handler only stores numbers, writes to an eventfd and polls, all of which is
-// async-signal-safe; the writer, whose own signals are blocked, seals and acknowledges. The handler
-// waits for that at most 2 s, puts the old action back and lets the signal happen: a fault is met
-// again where it occurred, every other signal is raised again. A process that survives (its own
-// handler) goes on being captured, but that signal is no longer watched.
+// The handler only stores numbers, writes to eventfds and polls, all of which is
+// async-signal-safe; the writer, whose own signals are blocked, seals and acknowledges. What
+// follows waits for that at most 2 s:
+//   - a fault, raise() and abort() of the process itself, and std::terminate wait where they are;
+//     then a fault is met again where it occurred, the others are raised again;
+//   - a signal from outside finds its thread anywhere, also inside the allocator, whose lock the
+//     writer may need. So the handler returns, that thread goes on, and the writer raises the
+//     signal again when all is sealed (another thread of ours, when the 2 s are over).
+// Before it is raised the old action is put back: a process that survives (its own handler) goes on
+// being captured, but that signal is no longer watched.
+//
+// A fault within the allocator itself can hold the writer up for those 2 s; then what was not yet
+// sealed is lost.
 //
 // Signals that the process ignores are left alone. Process-wide state, because signal actions are;
 // one writer at a time is on watch.
@@ -35,7 +43,7 @@ int death_request_fd();
 bool death_pending(const void* writer);
 // The request, also clears the descriptor; nullopt when there is none.
 std::optional<DeathNotice> death_notice(const void* writer);
-// Lets the dying threads go on.
+// Lets the dying threads go on, and what was put off happen: may not return.
 void acknowledge_death();
 
 }  // namespace nanhunt::hooks

@@ -2,7 +2,6 @@
 #include "hooks/trace_writer.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <exception>
 
 #include "hooks/death_watch.h"
+#include "hooks/quiet_thread.h"
 #include "trace/segment.h"
 
 namespace nanhunt::hooks {
@@ -21,23 +21,6 @@ constexpr int64_t kByteShare = 4;
 // How often a writer with nothing to do looks whether a trigger fired in another process.
 constexpr int kListenMs = 1000;
 constexpr const char* kClosed = "the recorder was closed";
-
-void block_all_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-// Starts a thread whose signals are blocked from its first instruction on.
-template <typename Function>
-std::thread start_without_signals(Function function) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::thread thread(std::move(function));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -54,7 +37,7 @@ TraceWriter::TraceWriter(trace::CapturePlan plan)
       process_(getpid()),
       queue_(std::make_unique<BoundedQueue>(plan_.queue_bytes, wake_fd_)) {
   if (plan_.ring > 0) ring_ = std::make_unique<Ring>(plan_);
-  thread_ = start_without_signals([this] { run(); });
+  thread_ = start_quiet_thread([this] { run(); });
 }
 
 TraceWriter::~TraceWriter() {
@@ -91,7 +74,6 @@ void TraceWriter::stop() {
 }
 
 void TraceWriter::run() {
-  block_all_signals();
   std::vector<QueueItem> items;
   for (;;) {
     wait_for_work();

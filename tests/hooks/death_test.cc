@@ -43,8 +43,9 @@ struct Death {
   bool by_exit(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
 };
 
-// Runs the victim; `kill_after`: SIGKILL when that many rows were told, 0 = never.
-Death run_victim(const TraceFolder& folder, const std::string& mode, int rows, int kill_after = 0) {
+// Runs the victim; `signal` is sent when `kill_after` rows were told, 0 = never.
+Death run_victim(const TraceFolder& folder, const std::string& mode, int rows, int kill_after = 0,
+                 int signal = SIGKILL) {
   int told[2];
   EXPECT_EQ(pipe2(told, O_CLOEXEC), 0);
   const std::string trace = folder.trace().string();
@@ -64,7 +65,7 @@ Death run_victim(const TraceFolder& folder, const std::string& mode, int rows, i
   Accepted one;
   while (read(told[0], &one, sizeof one) == sizeof one) {
     death.accepted.push_back(one);
-    if (std::cmp_equal(death.accepted.size(), kill_after)) kill(child, SIGKILL);
+    if (std::cmp_equal(death.accepted.size(), kill_after)) kill(child, signal);
   }
   close(told[0]);
   waitpid(child, &death.status, 0);
@@ -182,12 +183,31 @@ TEST(Death, CrashWithTheQueueLockedDoesNotHang) {
   EXPECT_TRUE(run_victim(folder, "lock", kRows).by_signal(SIGSEGV));
 }
 
-TEST(Death, ProcessThatSurvivesIsCapturedOn) {
+TEST(Death, SignalFromOutsideLetsTheThreadGoOn) {
   TraceFolder folder;
-  const Death death = run_victim(folder, "survive", kRows);
-  EXPECT_TRUE(death.by_exit(0));
-  EXPECT_EQ(progress_of(folder).last_sequence, kRows + 9);
-  EXPECT_TRUE(progress_of(folder).complete);
+  const Death death = run_victim(folder, "outside", 0);
+  EXPECT_TRUE(death.by_signal(SIGTERM));
+  EXPECT_EQ(death.accepted.size(), 1U);
+}
+
+TEST(Death, SignalFromOutsideLosesNothingBeforeIt) {
+  TraceFolder folder;
+  const Death death = run_victim(folder, "for_ever", kRows, 2 * kRows, SIGTERM);
+  EXPECT_TRUE(death.by_signal(SIGTERM));
+  const trace::RankProgress progress = progress_of(folder);
+  EXPECT_GE(progress.last_sequence, 2 * kRows - 1);
+  EXPECT_EQ(progress.cut, trace::CutReason::kSignal);
+  EXPECT_EQ(progress.cut_detail, "SIGTERM");
+}
+
+TEST(Death, ProcessThatSurvivesIsCapturedOn) {
+  for (const std::string mode : {"survive", "survive_outside"}) {
+    TraceFolder folder;
+    const Death death = run_victim(folder, mode, kRows);
+    EXPECT_TRUE(death.by_exit(0)) << mode;
+    EXPECT_EQ(progress_of(folder).last_sequence, kRows + 9) << mode;
+    EXPECT_TRUE(progress_of(folder).complete) << mode;
+  }
 }
 
 TEST(Death, ForkedChildIsNotCapturedAndDoesNotWait) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "hooks/death_watch.h"
 #include "hooks/trace_writer.h"
 #include "tests/hooks/bounded_queue_probe.h"
 #include "tests/hooks/recorder_fixture.h"
@@ -40,6 +41,7 @@ void record_rows(RankRecorder& rank, int count) {
 }
 
 volatile int zero = 0;
+volatile std::sig_atomic_t handled = 0;
 
 void fault() {
   *reinterpret_cast<volatile int*>(static_cast<intptr_t>(zero) + 8) = 1;
@@ -56,6 +58,23 @@ void die_with_the_lock(const trace::CapturePlan& plan) {
   writer.seal_on_death();
   BoundedQueueProbe::lock_of(writer.queue()).lock();
   fault();
+}
+
+void send_from_outside(int signal) {
+  const pid_t self = getpid();
+  const pid_t child = fork();
+  if (child == 0) _exit(kill(self, signal));
+  waitpid(child, nullptr, 0);
+}
+
+// On a watch whose writer never answers: this thread may hold what
+// the writer needs, so it must go on until the signal is raised again.
+[[noreturn]] void go_on_after_a_signal_from_outside() {
+  const int writer = 0;
+  watch_for_death(&writer);
+  send_from_outside(SIGTERM);
+  tell(-1);
+  for (;;) pause();
 }
 
 // A child without a writer thread: nothing in it may wait for one.
@@ -83,14 +102,19 @@ int die(const std::string& mode, const trace::CapturePlan& plan, RankRecorder& r
     std::thread([] { throw std::runtime_error("lost in a thread"); }).join();
   }
   if (mode == "lock") die_with_the_lock(plan);
+  if (mode == "outside") go_on_after_a_signal_from_outside();
   if (mode == "for_ever") record_for_ever(rank);
   if (mode == "nan") {
     static const std::vector<float> bad{1.0F, std::numeric_limits<float>::quiet_NaN()};
     tell(rank.record(observe("bad", bad)));
     pause();
   }
-  if (mode == "survive") {
-    raise(SIGTERM);
+  if (mode.starts_with("survive")) {
+    if (mode == "survive")
+      raise(SIGTERM);
+    else
+      send_from_outside(SIGTERM);
+    while (!handled) std::this_thread::yield();
     record_rows(rank, 10);
     rank.end_step();
   }
@@ -124,7 +148,7 @@ int run(const std::string& folder, std::string mode, int rows) {
   plan.out = folder;
   set_ring(plan, mode);
   // The program's own way to shut down, installed before ours.
-  if (mode == "survive") std::signal(SIGTERM, [](int) {});
+  if (mode.starts_with("survive")) std::signal(SIGTERM, [](int) { handled = 1; });
   Recorder recorder(plan);
   recorder.seal_on_death();
   RankRecorder& rank = recorder.add_rank(facts_of_rank(0));
