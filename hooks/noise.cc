@@ -5,7 +5,6 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <bit>
 #include <cmath>
 
 #include "hooks/tensor_view.h"
@@ -47,14 +46,18 @@ struct ReplaceValues : torch::autograd::Function<ReplaceValues> {
   }
 };
 
-at::Tensor noisy_values(uint64_t seed, double relative, const at::Tensor& tensor,
+at::Tensor noisy_values(uint64_t seed, const trace::NoiseRule& rule, const at::Tensor& tensor,
                         std::optional<trace::DType> rounded_to) {
   at::NoGradGuard no_grad;
   at::Tensor wide = tensor.detach().to(at::kCPU, at::kDouble).contiguous().clone();
   double* value = wide.mutable_data_ptr<double>();
   for (int64_t i = 0; i < wide.numel(); ++i) {
-    if (!std::isfinite(value[i])) continue;
-    value[i] *= 1.0 + relative * uniform_in_unit_ball(mix(seed, static_cast<uint64_t>(i)));
+    if (!std::isfinite(value[i]) || value[i] == 0) continue;
+    const double xi = uniform_in_unit_ball(mix(seed, static_cast<uint64_t>(i)));
+    if (rule.relative * std::abs(value[i]) >= rule.absolute)
+      value[i] *= 1.0 + rule.relative * xi;
+    else
+      value[i] += rule.absolute * xi;
   }
   if (rounded_to) wide = wide.to(scalar_type_of(*rounded_to));
   return wide.to(tensor.device(), tensor.scalar_type());
@@ -79,25 +82,26 @@ void move_codes(uint64_t seed, Bits* codes, int64_t count) {
 
 }  // namespace
 
-double planned_noise(const trace::Perturbation& plan, const NoisePlace& place) {
+const trace::NoiseRule* planned_noise(const trace::Perturbation& plan, const NoisePlace& place) {
   for (const trace::NoiseRule& rule : plan.noise) {
     if (!rule.role.empty() && rule.role != place.role) continue;
     if (!rule.phase.empty() && rule.phase != trace::name_of(place.phase)) continue;
-    if (trace::match_site(rule.site, place.site, nullptr)) return rule.relative;
+    if (!trace::match_site(rule.site, place.site, nullptr)) continue;
+    return rule.relative > 0 || rule.absolute > 0 ? &rule : nullptr;
   }
-  return 0;
+  return nullptr;
 }
 
 at::Tensor with_noise(const trace::Perturbation& plan, const NoisePlace& place,
                       const at::Tensor& tensor, std::optional<trace::DType> rounded_to) {
   if (!tensor.defined() || !tensor.is_floating_point()) return tensor;
-  const double relative = planned_noise(plan, place);
-  if (relative == 0) return tensor;
+  const trace::NoiseRule* rule = planned_noise(plan, place);
+  if (rule == nullptr) return tensor;
   uint64_t seed = mix(mix(plan.seed), place.site);
   seed = mix(mix(seed, static_cast<uint64_t>(place.phase)), place.role);
   seed = mix(mix(seed, static_cast<uint64_t>(place.microbatch)), static_cast<uint64_t>(place.step));
   at::DisableRecordFunctionGuard unseen;
-  const at::Tensor values = noisy_values(seed, relative, tensor, rounded_to);
+  const at::Tensor values = noisy_values(seed, *rule, tensor, rounded_to);
   return tensor.requires_grad() && at::GradMode::is_enabled() ? ReplaceValues::apply(tensor, values)
                                                               : values;
 }

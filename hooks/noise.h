@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noise of calibration runs: each finite element times (1 + relative * xi), xi uniform in [-1, 1]
-// and a function of seed, place and element index alone, then rounded to the type. Passes gradients
-// unchanged. Stands for one rounding of another type (relative = its unit roundoff).
+// Noise of calibration runs, as trace::NoiseRule says it: xi is a function of seed, place and
+// element index alone. Non-finite elements and zeros stay. Passes gradients unchanged.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,8 +21,8 @@ struct NoisePlace {
   int64_t step = 0;
 };
 
-// Relative size planned for that place; 0: none. First rule that matches wins.
-double planned_noise(const trace::Perturbation& plan, const NoisePlace& place);
+// The rule for that place, of the plan; null: no noise. First rule that matches wins.
+const trace::NoiseRule* planned_noise(const trace::Perturbation& plan, const NoisePlace& place);
 
 // The noisy tensor; the same tensor when no noise is planned or it is not floating.
 at::Tensor with_noise(const trace::Perturbation& plan, const NoisePlace& place,

@@ -136,8 +136,8 @@ struct RankTaps::Impl : std::enable_shared_from_this<RankTaps::Impl> {
 
   bool noise_planned(const TapPoint& point) const {
     const auto& plan = recorder.plan().perturbation;
-    return plan &&
-           planned_noise(*plan, {point.site, point.phase, point.role, point.microbatch, step}) != 0;
+    return plan && planned_noise(*plan, {point.site, point.phase, point.role, point.microbatch,
+                                         step}) != nullptr;
   }
 
   at::Tensor on_gradient(const TapPoint& point, int64_t of_step, const at::Tensor& gradient) {

@@ -36,15 +36,6 @@ std::vector<trace::AxisPlacement> partial_axes(const Placement& placement, const
   return axes;
 }
 
-double divisor_of(const Placement& placement) {
-  double divisor = 1;
-  for (const auto& axis : placement.mesh) {
-    const bool divides = axis.kind == PlacementKind::kPartial || axis.kind == PlacementKind::kBatch;
-    if (divides) divisor *= axis.divisor;
-  }
-  return divisor;
-}
-
 PartialCoordinate coordinate_of(const Record& record, const std::vector<trace::AxisPlacement>& axes,
                                 const Mesh& mesh) {
   PartialCoordinate coordinate;
@@ -192,6 +183,15 @@ class Assembly {
 };
 
 }  // namespace
+
+double divisor_of(const Placement& placement) {
+  double divisor = 1;
+  for (const auto& axis : placement.mesh) {
+    const bool divides = axis.kind == PlacementKind::kPartial || axis.kind == PlacementKind::kBatch;
+    if (divides) divisor *= axis.divisor;
+  }
+  return divisor;
+}
 
 std::vector<Logical> assemble(const trace::Step& step, const std::vector<trace::RunFacts>& facts) {
   const Mesh mesh(facts);

@@ -34,6 +34,10 @@ struct Logical {
   trace::Statistics statistics;  // of the pieces together (not of the sum when partial)
 };
 
+// What the values of a record are to be divided by to be those of the logical tensor: a mean over
+// ranks or microbatches, a scaled loss.
+double divisor_of(const trace::Placement& placement);
+
 // One entry per what of the step, ordered by What.
 std::vector<Logical> assemble(const trace::Step& step, const std::vector<trace::RunFacts>& facts);
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "oracle/envelope.h"
+#include "oracle/logical.h"
 #include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
@@ -26,6 +27,8 @@ struct Facts {
   double partial_sums = 1;  // most terms that a reduction adds at this kind of site and role
   double rounding = 0;      // relative error that the trace followed
   double relative = 0;      // noise found so far
+  double absolute = 0;      // of a rounding below the normal range, of the logical value
+  double divisor = 1;       // of the values recorded there
 };
 
 bool is_fp8(DType dtype) {
@@ -92,6 +95,10 @@ Places places_of(const trace::Step& step) {
     place.unit_roundoff =
         std::max(place.unit_roundoff, std::hypot(trace::unit_roundoff(record.storage), inside));
     place.ops.insert(record.op);
+    const double divisor = record.placement ? divisor_of(*record.placement) : 1;
+    place.divisor = std::max(place.divisor, divisor);
+    place.absolute =
+        std::max(place.absolute, trace::min_subnormal(record.storage) / 2 / divisor);
     // Casts and ops that no record shows.
     place.rounding = std::max(place.rounding, std::sqrt(rounding[i]));
   }
@@ -151,24 +158,35 @@ double split_factor(double terms) {
   return terms > 1 ? std::sqrt((terms + 2) / 2) : 1;
 }
 
+// What the roundings of both sides count beside a single one on each.
+double rounding_factor(const Facts& candidate, const Facts& reference) {
+  const double split = split_factor(std::max(candidate.partial_sums, reference.partial_sums));
+  return candidate.ops != reference.ops ? split * kOtherImplementation : split;
+}
+
 // What the traces followed counts from so many times the rounding of the types on: four roundings
 // where two are expected. Trials that differ by less share an envelope.
 constexpr double kManyRoundings = 2;
 
 double relative_noise(const Facts& candidate, const Facts& reference) {
-  double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff);
-  relative *= split_factor(std::max(candidate.partial_sums, reference.partial_sums));
-  if (candidate.ops != reference.ops) relative *= kOtherImplementation;
+  double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff) *
+                    rounding_factor(candidate, reference);
   const double followed = std::max(candidate.rounding, reference.rounding);
   if (followed >= kManyRoundings * relative) relative = followed;
   return std::max({relative, candidate.relative, reference.relative});
 }
 
+// In the reference's own values.
+double absolute_noise(const Facts& candidate, const Facts& reference) {
+  return std::max(candidate.absolute, reference.absolute) * reference.divisor *
+         rounding_factor(candidate, reference);
+}
+
 std::string key_of(const std::vector<trace::NoiseRule>& noise) {
   std::string text;
   for (const auto& rule : noise) {
-    char number[32];
-    std::snprintf(number, sizeof number, "%.6g", rule.relative);
+    char number[48];
+    std::snprintf(number, sizeof number, "%.6g|%.6g", rule.relative, rule.absolute);
     text += rule.site + "|" + rule.phase + "|" + rule.role + "|" + number + "\n";
   }
   char key[20];
@@ -193,9 +211,10 @@ NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceRead
   add_fp8(reference_step, ours);
   for (const auto& [place, facts] : ours) {
     const auto found = theirs.find(place);
-    const double relative = relative_noise(found == theirs.end() ? facts : found->second, facts);
+    const Facts& other = found == theirs.end() ? facts : found->second;
     plan.perturbation.noise.push_back({std::get<0>(place), std::get<2>(place),
-                                       std::string(trace::name_of(std::get<1>(place))), relative});
+                                       std::string(trace::name_of(std::get<1>(place))),
+                                       relative_noise(other, facts), absolute_noise(other, facts)});
   }
   plan.key = key_of(plan.perturbation.noise);
   return plan;

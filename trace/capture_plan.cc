@@ -133,7 +133,8 @@ NoiseRule read_noise_rule(const Json& json, const std::string& path) {
                 [&](const Json& value) {
                   if (value != "") rule.phase = read_phase_name(value);
                 }},
-               plain_field("relative", rule.relative)});
+               plain_field("relative", rule.relative),
+               plain_field("absolute", rule.absolute)});
   return rule;
 }
 
@@ -162,7 +163,8 @@ Json json_of(const Perturbation& perturbation) {
     noise.push_back({{"site", rule.site},
                      {"role", rule.role},
                      {"phase", rule.phase},
-                     {"relative", rule.relative}});
+                     {"relative", rule.relative},
+                     {"absolute", rule.absolute}});
   return {{"seed", perturbation.seed},
           {"ulp_parameters", perturbation.ulp_parameters},
           {"noise", std::move(noise)}};

@@ -16,14 +16,16 @@
 
 namespace nanhunt::trace {
 
-// Relative noise at the taps that fit: each element times (1 + relative * xi), xi uniform in [-1,
-// 1], then rounded to the tensor's own type. Stands for one rounding of another type (calibration
+// Noise at the taps that fit: to each element x but 0 is added max(relative |x|, absolute) xi, xi
+// uniform in [-1, 1], then it is rounded to the tensor's own type. Stands for one rounding of
+// another type: relative is its unit roundoff, absolute half its smallest subnormal (calibration
 // only).
 struct NoiseRule {
   std::string site;   // pattern as in rules_file.h, "**" = any
   std::string role;   // "" = any
   std::string phase;  // "" = any
   double relative = 0;
+  double absolute = 0;
 };
 
 struct Perturbation {

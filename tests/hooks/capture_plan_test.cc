@@ -41,7 +41,7 @@ CapturePlan every_field_set() {
   plan.repeats = 7;
   plan.perturbation = Perturbation{.seed = 0xFFFF'FFFF'FFFF'FFFF,
                                    .ulp_parameters = false,
-                                   .noise = {{"**.mlp", "output", "backward", 0x1.fp-9}}};
+                                   .noise = {{"**.mlp", "output", "backward", 0x1.fp-9, 0x1p-25}}};
   return plan;
 }
 
@@ -69,6 +69,7 @@ TEST(CapturePlan, SurvivesItsJson) {
   EXPECT_EQ(back.perturbation->noise[0].role, "output");
   EXPECT_EQ(back.perturbation->noise[0].phase, "backward");
   EXPECT_EQ(back.perturbation->noise[0].relative, 0x1.fp-9) << "to the last bit";
+  EXPECT_EQ(back.perturbation->noise[0].absolute, 0x1p-25);
 }
 
 TEST(CapturePlan, OnlyTheFolderIsNeeded) {

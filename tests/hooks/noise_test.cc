@@ -44,6 +44,22 @@ TEST(Noise, BoundedAndReproducible) {
   EXPECT_TRUE(at::equal(x, sample())) << "the input is never changed";
 }
 
+// Below the normal range of a type its rounding is absolute.
+TEST(Noise, NeverLessThanTheAbsoluteOneButForZeros) {
+  trace::Perturbation plan = plan_with(1);
+  plan.noise = {{"**", "", "", kRelative, 0x1p-25}};
+  const at::Tensor small = at::full({400}, 0x1p-23, at::kFloat);
+  const at::Tensor moved = with_noise(plan, place("a"), small, std::nullopt) - small;
+  EXPECT_LE(moved.abs().max().item<float>(), 0x1p-25F);
+  EXPECT_GT(moved.abs().max().item<float>(), 0x1p-25F * 0.9F);
+  const at::Tensor zeros = at::zeros({400}, at::kFloat);
+  EXPECT_TRUE(at::equal(with_noise(plan, place("a"), zeros, std::nullopt), zeros));
+  const at::Tensor large = sample();
+  EXPECT_TRUE(at::equal(with_noise(plan, place("a"), large, std::nullopt),
+                        with_noise(plan_with(1), place("a"), large, std::nullopt)))
+      << "the relative one is larger there";
+}
+
 TEST(Noise, OnlyWhereItIsPlanned) {
   const at::Tensor x = sample();
   EXPECT_TRUE(with_noise(plan_with(1), place("quiet.a"), x, std::nullopt).is_same(x));

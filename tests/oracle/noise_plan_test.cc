@@ -53,11 +53,25 @@ trace::TraceReader trace_with_record_between(const std::string& name, Phase betw
   return written(name, run);
 }
 
-double noise_of(const NoisePlan& plan) {
+// One gradient that a loss times `loss_scale` left.
+trace::TraceReader trace_of_gradient(const std::string& name, DType storage, double loss_scale) {
+  StepBuilder run(mesh_facts(1, 1));
+  auto placement = trace::whole({"token", "channel"}, {4, 8});
+  placement.mesh = {{trace::MeshAxis::kDp, trace::PlacementKind::kPartial, trace::ReduceOp::kSum,
+                     loss_scale}};
+  run.add(0, Phase::kBackward, "layers.0.fc", "output", normal_values(32, 1), placement).storage =
+      storage;
+  return written(name, run);
+}
+
+const trace::NoiseRule& rule_of(const NoisePlan& plan) {
+  static const trace::NoiseRule none{"", "", "", -1, -1};
   const auto& noise = plan.perturbation.noise;
   const auto found = std::ranges::find(noise, std::string("output"), &trace::NoiseRule::role);
-  return found == noise.end() ? -1 : found->relative;
+  return found == noise.end() ? none : *found;
 }
+
+double noise_of(const NoisePlan& plan) { return rule_of(plan).relative; }
 
 TEST(NoisePlan, TheCoarserTypeCounts) {
   const auto bf16 = trace_of("plan_bf16", DType::kBFloat16, "linear", false);
@@ -90,6 +104,22 @@ TEST(NoisePlan, RoundingPassesThroughCollectives) {
   const auto recorded = trace_with_record_between("plan_recorded", Phase::kForward);
   EXPECT_NEAR(noise_of(noise_plan(reduced, reduced, 1)), 0.0884, 1e-6);
   EXPECT_LT(noise_of(noise_plan(recorded, recorded, 1)), 1e-3) << "the record in between shows it";
+}
+
+// FP16 rounds to multiples of 2^-24 below its normal range: half of that, where it is coarser.
+TEST(NoisePlan, BelowTheNormalRangeItIsAbsolute) {
+  const auto fp16 = trace_of("plan_fp16", DType::kFloat16, "linear", false);
+  const auto bf16 = trace_of("plan_wide", DType::kBFloat16, "linear", false);
+  EXPECT_EQ(rule_of(noise_plan(fp16, bf16, 1)).absolute, 0x1p-25);
+  EXPECT_EQ(rule_of(noise_plan(bf16, fp16, 1)).absolute, 0x1p-25);
+  EXPECT_EQ(rule_of(noise_plan(bf16, bf16, 1)).absolute, 0x1p-134);
+}
+
+TEST(NoisePlan, ALossScaleLiftsValuesAboveThat) {
+  const auto plain = trace_of_gradient("plan_unscaled", DType::kBFloat16, 1);
+  const auto scaled = trace_of_gradient("plan_scaled", DType::kFloat16, 1024);
+  EXPECT_EQ(rule_of(noise_plan(scaled, plain, 1)).absolute, 0x1p-35);
+  EXPECT_EQ(rule_of(noise_plan(scaled, scaled, 1)).absolute, 0x1p-25) << "of the scaled values";
 }
 
 TEST(NoisePlan, AnotherImplementationRoundsElsewhere) {
