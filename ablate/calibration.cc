@@ -16,11 +16,12 @@ std::filesystem::path repeat_folder(const std::filesystem::path& trace, int32_t 
   return trace / name;
 }
 
-void check_run(const std::string& name, const Run& run) {
+// `last`: the trace that the run wrote last.
+void check_run(const std::string& name, const Run& run, const std::filesystem::path& last) {
   if (!run.ended_well()) {
     throw trace::Error(trace::ErrorKind::kUnreadable, name + ": " + run.complaint());
   }
-  if (const std::string failure = run.capture_failure(); !failure.empty()) {
+  if (const std::string failure = run.capture_failure(last); !failure.empty()) {
     throw trace::Error(trace::ErrorKind::kInternal, name + ": " + failure);
   }
 }
@@ -72,7 +73,7 @@ std::vector<std::filesystem::path> Calibrator::in_one_process(
   RunRequest request = plan;
   request.timeout_s *= plan.plan.repeats;
   const Run run = runner_.run(request);
-  check_run("calibration", run);
+  check_run("calibration", run, repeat_folder(run.trace, plan.plan.repeats - 1));
   std::vector<std::filesystem::path> traces;
   for (int32_t repeat = 0; repeat < plan.plan.repeats; ++repeat) {
     traces.push_back(repeat_folder(run.trace, repeat));
@@ -87,7 +88,7 @@ std::vector<std::filesystem::path> Calibrator::in_runs(
   for_each_parallel(traces.size(), jobs, [&](size_t repeat) {
     const RunRequest request = run_of_repeat(plan, static_cast<int32_t>(repeat));
     const Run run = runner_.run(request);
-    check_run(request.purpose, run);
+    check_run(request.purpose, run, run.trace);
     traces[repeat] = run.trace;
   });
   // The first is the reference run: others need it.

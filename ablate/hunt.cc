@@ -28,7 +28,7 @@ void check_run(const Runner& runner, const std::string& side, const Run& run) {
     if (not_started) throw trace::Error(trace::ErrorKind::kUsage, side + ": " + run.complaint());
     return;
   }
-  const std::string failure = run.capture_failure();
+  const std::string failure = run.capture_failure(run.trace);
   if (run.ended_well() && failure.empty()) return;
   const std::string what = failure.empty() ? run.complaint() : failure;
   if (!run.left_trace()) {
@@ -171,7 +171,7 @@ void write_verdict(const std::filesystem::path& file, const compare::Verdict& ve
   const auto partial = file.string() + ".part";
   std::ofstream stream(partial);
   stream << compare::to_json(verdict).dump(2) << "\n" << std::flush;
-  if (!stream) throw trace::Error(trace::ErrorKind::kInternal, partial + ": cannot be written");
+  if (!stream) throw trace::cannot_write(partial);
   stream.close();
   std::filesystem::rename(partial, file);
 }

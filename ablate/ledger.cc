@@ -80,9 +80,7 @@ void Ledger::add(const LedgerEntry& entry) {
   entries_[entry.key] = entry;
   std::ofstream stream(file_, std::ios::app);
   stream << to_json(entry).dump() << "\n" << std::flush;
-  if (!stream) {
-    throw trace::Error(trace::ErrorKind::kInternal, file_.string() + ": cannot be written");
-  }
+  if (!stream) throw trace::cannot_write(file_);
 }
 
 double Ledger::typical_seconds() const {

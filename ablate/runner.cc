@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/runner.h"
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 
@@ -13,6 +14,17 @@ namespace nanhunt::ablate {
 namespace {
 
 constexpr const char* kTracePlaceholder = "TRACE";
+// Less than this is a full disk to a run that could write nothing.
+constexpr std::uintmax_t kRoomForARun = 16 << 20;
+
+bool is_trace(const std::filesystem::path& folder) {
+  try {
+    const trace::TraceReader readable(folder);
+    return true;
+  } catch (const trace::Error&) {
+    return false;
+  }
+}
 
 std::filesystem::path make_folder(const std::filesystem::path& folder) {
   std::error_code error;
@@ -27,9 +39,7 @@ std::filesystem::path make_folder(const std::filesystem::path& folder) {
 void write_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream stream(path);
   stream << text << std::flush;
-  if (!stream) {
-    throw trace::Error(trace::ErrorKind::kInternal, path.string() + ": cannot be written");
-  }
+  if (!stream) throw trace::cannot_write(path);
 }
 
 // Variables of ours that the children inherit; they may change what a run does.
@@ -50,23 +60,20 @@ std::string Run::complaint() const {
   return describe(outcome) + (last.empty() ? "" : ": " + last);
 }
 
-std::string Run::capture_failure() const {
+std::string Run::capture_failure(const std::filesystem::path& last) const {
   std::ifstream stream(folder / "stderr.txt");
   const std::string prefix = "nanhunt: ";
   for (std::string line; std::getline(stream, line);) {
     if (line.starts_with(prefix + "capture stopped")) return line.substr(prefix.size());
   }
-  return "";
+  std::error_code error;
+  const auto space = std::filesystem::space(folder, error);
+  if (error || space.available >= kRoomForARun || is_trace(last)) return "";
+  return "no trace at " + last.string() + ": No space left on device but for " +
+         std::to_string(space.available) + " bytes";
 }
 
-bool Run::left_trace() const {
-  try {
-    const trace::TraceReader readable(trace);
-    return true;
-  } catch (const trace::Error&) {
-    return false;
-  }
-}
+bool Run::left_trace() const { return is_trace(trace); }
 
 Runner::Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
                std::filesystem::path work, std::map<std::string, std::string> environment,

@@ -37,8 +37,9 @@ struct Run {
   bool ended_well() const { return outcome.end == ChildEnd::kExited && outcome.status == 0; }
   // "exit status 2: heads 4 is not divisible by tp 3"
   std::string complaint() const;
-  // What the recorder told when it could not go on (disk full); "" when it could.
-  std::string capture_failure() const;
+  // What the recorder told when it could not go on (disk full); "" when it could. On a full disk
+  // its words may be lost, too: then there is no trace at `last`, the one that was written last.
+  std::string capture_failure(const std::filesystem::path& last) const;
   // Whether there is a trace that can be read, be it cut short.
   bool left_trace() const;
 };

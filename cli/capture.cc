@@ -43,8 +43,8 @@ void print_price(const CaseSetup& setup, ablate::Runner& runner, ablate::RunRequ
   request.plan = {};
   const ablate::Run run = runner.run(request);
   check_it_ran(run);
-  if (!run.capture_failure().empty())
-    throw trace::Error(trace::ErrorKind::kUnreadable, run.capture_failure());
+  if (const std::string failure = run.capture_failure(run.trace); !failure.empty())
+    throw trace::Error(trace::ErrorKind::kUnreadable, failure);
   const CapturePrice price = price_of(trace::TraceReader(run.trace));
   const std::string settings = ablate::describe(setup.the_case.subject, request.settings);
   const std::string command = command_text(setup, request.settings);

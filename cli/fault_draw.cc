@@ -115,9 +115,7 @@ void write_fault_file(const DrawnFault& fault, const std::filesystem::path& path
   std::filesystem::create_directories(path.parent_path());
   std::ofstream stream(path);
   stream << fields.dump() << "\n" << std::flush;
-  if (!stream) {
-    throw trace::Error(trace::ErrorKind::kInternal, path.string() + ": cannot be written");
-  }
+  if (!stream) throw trace::cannot_write(path);
 }
 
 std::string describe(const DrawnFault& fault) {

@@ -49,8 +49,9 @@ void write_envelope(const Envelope& envelope, const std::filesystem::path& path)
   std::error_code failed;
   if (file) std::filesystem::rename(part, path, failed);
   if (!file || failed) {
+    const trace::Error error = trace::cannot_write(path);
     std::filesystem::remove(part, failed);
-    throw trace::Error(trace::ErrorKind::kInternal, path.string() + ": cannot be written");
+    throw error;
   }
 }
 

@@ -4,8 +4,11 @@
 // the training process catches it, marks the trace and lets training go on.
 #pragma once
 
+#include <cerrno>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace nanhunt::trace {
 
@@ -24,5 +27,11 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+// For a stream that has just failed: says why, by errno.
+inline Error cannot_write(const std::filesystem::path& path) {
+  return Error(ErrorKind::kInternal,
+               path.string() + ": cannot be written: " + std::generic_category().message(errno));
+}
 
 }  // namespace nanhunt::trace

@@ -220,7 +220,10 @@ TEST(Subject, ThatIgnoresAToggleIsToldSo) {
 
 class SmallDisk {
  public:
-  SmallDisk() { mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0; }
+  explicit SmallDisk(int kilobytes) {
+    const std::string size = "size=" + std::to_string(kilobytes) + "k";
+    mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, size.c_str()) == 0;
+  }
   ~SmallDisk() {
     if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
   }
@@ -232,8 +235,11 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-TEST(FullDisk, IsSaidAndLeavesNoTornSegment) {
-  const SmallDisk disk;
+// Kilobytes: full in the first runs, late in them, in the calibration.
+class FullDisk : public testing::TestWithParam<int> {};
+
+TEST_P(FullDisk, IsSaidAndLeavesNoTornSegment) {
+  const SmallDisk disk(GetParam());
   if (!disk.mounted()) GTEST_SKIP() << "only root may mount a small disk";
   const Ended ended =
       nanhunt({"run", bundled("clean.case"), "--steps", "1", "--out", (disk / "out").string()});
@@ -247,6 +253,8 @@ TEST(FullDisk, IsSaidAndLeavesNoTornSegment) {
   EXPECT_GT(segments, 0);
   EXPECT_FALSE(fs::exists(disk / "out/verdict.json"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Kilobytes, FullDisk, testing::Values(512, 1024, 1280, 1536));
 
 }  // namespace
 }  // namespace nanhunt::e2e
