@@ -66,6 +66,7 @@ std::string Run::capture_failure(const std::filesystem::path& last) const {
   for (std::string line; std::getline(stream, line);) {
     if (line.starts_with(prefix + "capture stopped")) return line.substr(prefix.size());
   }
+  if (!ended_well()) return "";  // its status speaks for itself
   std::error_code error;
   const auto space = std::filesystem::space(folder, error);
   if (error || space.available >= kRoomForARun || is_trace(last)) return "";

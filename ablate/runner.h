@@ -38,7 +38,7 @@ struct Run {
   // "exit status 2: heads 4 is not divisible by tp 3"
   std::string complaint() const;
   // What the recorder told when it could not go on (disk full); "" when it could. On a full disk
-  // its words may be lost, too: then there is no trace at `last`, the one that was written last.
+  // its words may be lost, too: then it ended well without a trace at `last`, where it wrote last.
   std::string capture_failure(const std::filesystem::path& last) const;
   // Whether there is a trace that can be read, be it cut short.
   bool left_trace() const;

@@ -3,6 +3,7 @@
 #include "ablate/runner.h"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <fstream>
 #include <thread>
@@ -113,6 +114,26 @@ TEST_F(RunnerTest, PassesOnTheComplaint) {
   const ablate::Run run = runner.run(request("2"));
   EXPECT_FALSE(run.ended_well());
   EXPECT_EQ(run.complaint(), "exit status 2: the complaint");
+}
+
+// The child's own words are lost where its trace is.
+TEST_F(RunnerTest, FullDiskIsToldWithoutAWordOfTheChild) {
+  const fs::path disk = folder_ / "disk";
+  fs::create_directories(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "only root may mount a small disk";
+  ablate::Run run;
+  run.folder = disk;
+  run.outcome.end = ChildEnd::kExited;
+  const std::string told = run.capture_failure(disk / "trace");
+  run.outcome.status = 1;
+  const std::string told_of_a_failed_run = run.capture_failure(disk / "trace");
+  ::umount2(disk.c_str(), MNT_DETACH);
+  EXPECT_NE(told.find("No space left on device"), std::string::npos) << told;
+  EXPECT_EQ(told_of_a_failed_run, "") << "its status speaks for itself";
+  run.folder = folder_;
+  run.outcome.status = 0;
+  EXPECT_EQ(run.capture_failure(folder_ / "trace"), "") << "there is room";
 }
 
 }  // namespace
