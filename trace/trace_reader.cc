@@ -175,25 +175,25 @@ struct TraceReader::Impl {
 
   void open_all() {
     std::map<int32_t, SegmentEntry> first_of_rank;
+    std::map<int32_t, fs::path> last_of_rank;
     const SegmentEntry* first = nullptr;
     for (const fs::path& path : list_segments(folder)) {
       const SegmentFile file(path);
       SegmentEntry entry{path, file.header(), file.cut_detail(),
                          static_cast<int64_t>(fs::file_size(path))};
-      const auto [known, added] = first_of_rank.try_emplace(entry.header.rank, entry);
+      const auto known = first_of_rank.try_emplace(entry.header.rank, entry).first;
       if (first == nullptr) first = &known->second;
       check_same_run(*first, entry);
-      if (added) {
-        facts.push_back(file.facts());
-      } else if (known->second.header.mesh_coordinate != entry.header.mesh_coordinate) {
+      last_of_rank[entry.header.rank] = path;
+      if (known->second.header.mesh_coordinate != entry.header.mesh_coordinate) {
         fail(path.string() + " contradicts " + known->second.path.string() +
              ": another mesh coordinate; are two runs in one folder?");
       }
       steps[entry.header.step][entry.header.rank].push_back(std::move(entry));
     }
     world_size = first->header.world_size;
-    std::sort(facts.begin(), facts.end(),
-              [](const RunFacts& a, const RunFacts& b) { return a.rank < b.rank; });
+    // A rank's facts only grow: its last file has them all.
+    for (const auto& [rank, path] : last_of_rank) facts.push_back(SegmentFile(path).facts());
   }
 
   const RankSegments& segments_of(int64_t step) const {
@@ -259,8 +259,7 @@ std::vector<RankProgress> TraceReader::progress(int64_t step) const {
   std::vector<RankProgress> result;
   for (int32_t rank = 0; rank < impl_->world_size; ++rank) {
     const auto found = ranks.find(rank);
-    RankProgress progress =
-        progress_of(rank, found == ranks.end() ? Segments{} : found->second);
+    RankProgress progress = progress_of(rank, found == ranks.end() ? Segments{} : found->second);
     if (!progress.present) {
       if (const SegmentEntry* death = death_before(impl_->steps, rank, step)) {
         progress.cut = static_cast<CutReason>(death->header.cut);
@@ -316,8 +315,7 @@ std::vector<double> TraceReader::read_doubles(const Record& record) const {
     const int64_t count = std::min(piece, elements - start);
     raw.resize(static_cast<size_t>(count * size));
     file.read(record, start, count, raw);
-    widen_to_double(raw.data(), record.storage, static_cast<size_t>(count),
-                    values.data() + start);
+    widen_to_double(raw.data(), record.storage, static_cast<size_t>(count), values.data() + start);
   }
   return values;
 }

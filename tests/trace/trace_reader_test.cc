@@ -37,6 +37,19 @@ TEST(TraceReader, SegmentsOfAStepFollowOneAnother) {
   EXPECT_EQ(describe_progress(progress), "");
 }
 
+TEST(TraceReader, FactsThatCameLateAreRead) {
+  const TemporaryFolder folder;
+  Segment segment = plain_segment(3, 0, 0, 1, 4, 0, CutReason::kStepEnd);
+  segment.facts.facts = {{"threads", "1"}};
+  write_segment(folder.path(), segment);
+  segment = plain_segment(4, 0, 0, 1, 4, 0, CutReason::kStepEnd);
+  segment.facts.facts = {{"threads", "1"}, {"filter.unmatched", "site never.met"}};
+  write_segment(folder.path(), segment);
+  const TraceReader reader(folder.path());
+  ASSERT_EQ(reader.facts().size(), 1u);
+  EXPECT_EQ(reader.facts_of(0)->facts, segment.facts.facts);
+}
+
 TEST(TraceReader, RowsOfInterleavedLanesComeInProgramOrder) {
   const TemporaryFolder folder;
   Segment first = plain_segment(0, 0, 0, 1, 2, 0, CutReason::kAge);
