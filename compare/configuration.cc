@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compare/coverage.h"
 #include "compare/numbers.h"
 
 namespace nanhunt::compare {
@@ -20,9 +21,9 @@ void add_mesh(const TraceSource& source, Settings& settings) {
     settings["mesh " + std::string(trace::name_of(axis))] =
         std::to_string(facts.mesh_size[static_cast<size_t>(a)]);
   }
-  // How a ring came to be written is no setting of the run.
+  // How a ring came to be written is no setting of the run, what was not captured is coverage.
   for (const auto& [key, value] : facts.facts)
-    if (!key.starts_with("ring.")) settings[key] = value;
+    if (!key.starts_with("ring.") && !tells_what_is_not_captured(key)) settings[key] = value;
 }
 
 void add_types(const SideStep& side, Settings& settings) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/coverage.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "compare/numbers.h"
 #include "compare/reference_findings.h"
 
 namespace nanhunt::compare {
@@ -23,7 +28,33 @@ std::vector<std::string> lines_of(const std::map<std::string, int64_t>& counts) 
   return lines;
 }
 
+constexpr std::array<std::string_view, 4> kOfCapture = {"coverage.", "filter.unmatched",
+                                                        "tap.skipped.", "collectives.group."};
+
+// Each statement once, with the ranks that make it.
+void add_not_captured(const TraceSource& source, const std::string& whose,
+                      std::vector<std::string>& lines) {
+  std::map<std::string, std::vector<std::string>> ranks;
+  for (const auto& facts : source.facts) {
+    for (const auto& [key, value] : facts.facts) {
+      if (!tells_what_is_not_captured(key) || value.empty()) continue;
+      // Those of the kind `coverage.` are sentences by themselves.
+      const std::string text = key.starts_with(kOfCapture[0]) ? value : key + ": " + value;
+      ranks[text].push_back(std::to_string(facts.rank));
+    }
+  }
+  for (const auto& [text, of] : ranks) {
+    const bool all = of.size() == source.facts.size();
+    lines.push_back(text + whose + (all ? "" : " (rank " + join(of, " ") + ")"));
+  }
+}
+
 }  // namespace
+
+bool tells_what_is_not_captured(const std::string& fact) {
+  return std::any_of(kOfCapture.begin(), kOfCapture.end(),
+                     [&](std::string_view name) { return fact.starts_with(name); });
+}
 
 void CoverageCount::count_side(const SideStep& side) {
   std::set<std::string> fired;
@@ -89,7 +120,7 @@ void CoverageCount::missing_reference_step(int64_t step) {
   ++unjudged_["step " + std::to_string(step) + ": the reference does not have it"];
 }
 
-Coverage CoverageCount::finish(const TraceSource& candidate) const {
+Coverage CoverageCount::finish(const TraceSource& candidate, const TraceSource* reference) const {
   Coverage coverage = coverage_;
   coverage.sites_expected = static_cast<int64_t>(expected_sites_.size() * coverage.steps.size());
   coverage.ranks_expected = candidate.world_size;
@@ -98,6 +129,8 @@ Coverage CoverageCount::finish(const TraceSource& candidate) const {
   coverage.extra = lines_of(extra_);
   coverage.unjudged = lines_of(unjudged_);
   coverage.dropped = lines_of(dropped_);
+  add_not_captured(candidate, "", coverage.not_captured);
+  if (reference != nullptr) add_not_captured(*reference, " [reference]", coverage.not_captured);
   return coverage;
 }
 

@@ -21,7 +21,8 @@ class CoverageCount {
   void add_same_layout(const SameLayout& step);
   // A step of the candidate that the reference does not have.
   void missing_reference_step(int64_t step);
-  Coverage finish(const TraceSource& candidate) const;
+  // reference: nullptr in a scan.
+  Coverage finish(const TraceSource& candidate, const TraceSource* reference) const;
 
   // Differing pairs that had no envelope, so that nobody can tell.
   int64_t differing_unjudged() const { return differing_unjudged_; }
@@ -37,5 +38,10 @@ class CoverageCount {
   std::set<int32_t> ranks_;
   int64_t differing_unjudged_ = 0;
 };
+
+// Whether a run fact of this name says what a rank's capture had to leave out: regions that no hook
+// sees ("coverage.compiled"), sites that were asked for and never met ("filter.unmatched"), tensors
+// that were refused ("tap.skipped.SITE.ROLE"), process groups whose ranks are unknown.
+bool tells_what_is_not_captured(const std::string& fact);
 
 }  // namespace nanhunt::compare

@@ -282,7 +282,7 @@ Verdict Run::judge() {
   verdict.reference = reference_ != nullptr ? reference_->name : "";
   verdict.thresholds_sha256 = thresholds_.sha256();
   verdict.exploratory = options_.exploratory;
-  verdict.coverage = coverage_.finish(candidate_);
+  verdict.coverage = coverage_.finish(candidate_, reference_);
   verdict.differences = std::move(differences_);
   verdict.events = std::move(events_);
   conclude(verdict);

@@ -56,8 +56,9 @@ struct Coverage {
   std::vector<std::string> incomplete;  // "rank 3 ends at sequence 812, no further segments"
   std::vector<std::string> missing,
       extra;  // what the reference has and the candidate lacks, and vice versa
-  std::vector<std::string> unjudged;  // compared but without an envelope, by site kind
-  std::vector<std::string> dropped;   // what capture left out
+  std::vector<std::string> unjudged;      // compared but without an envelope, by site kind
+  std::vector<std::string> dropped;       // what capture left out
+  std::vector<std::string> not_captured;  // what no hook could see, in the words of the capture
 };
 
 struct ConfigDifference {

@@ -73,7 +73,8 @@ json to_json(const Coverage& coverage) {
           {"missing", coverage.missing},
           {"extra", coverage.extra},
           {"unjudged", coverage.unjudged},
-          {"dropped", coverage.dropped}};
+          {"dropped", coverage.dropped},
+          {"not_captured", coverage.not_captured}};
 }
 
 json to_json(const Cause& cause) {

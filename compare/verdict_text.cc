@@ -44,6 +44,7 @@ std::string coverage_text(const Verdict& verdict) {
   text += "; unknown placements " + std::to_string(coverage.unknown_placements) +
           ", unseen regions " + std::to_string(coverage.unseen_regions) + "\n";
   add_list(text, "incomplete", coverage.incomplete);
+  add_list(text, "not captured", coverage.not_captured);
   add_list(text, "dropped by capture", coverage.dropped);
   add_list(text, "the reference has, the candidate lacks", coverage.missing);
   add_list(text, "the candidate has, the reference lacks", coverage.extra);

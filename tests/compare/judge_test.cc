@@ -313,6 +313,27 @@ TEST(Compare, MissingTensorsAreNamed) {
   EXPECT_THAT(verdict.coverage.extra, IsEmpty());
 }
 
+TEST(Compare, WhatCaptureCouldNotSeeIsCoverageAndNoSetting) {
+  TraceBuilder mine = build({.tp = 2, .noise = kHealthy}), other = build({});
+  for (auto& facts : mine.facts()) facts.facts["coverage.compiled"] = "2 modules are hidden";
+  mine.facts()[0].facts["filter.unmatched"] = "";
+  mine.facts()[1].facts["filter.unmatched"] = "site never.met";
+  other.facts()[0].facts["tap.skipped.mask.input"] = "complex numbers";
+  for (auto* side : {&mine, &other}) {
+    for (auto& facts : side->facts()) facts.facts["threads"] = std::to_string(side->world_size());
+  }
+  const auto candidate = mine.source(), reference = other.source();
+  const Verdict verdict = judge_sources(candidate, &reference, thresholds(), {});
+  EXPECT_THAT(verdict.coverage.not_captured,
+              ElementsAre("2 modules are hidden", "filter.unmatched: site never.met (rank 1)",
+                          "tap.skipped.mask.input: complex numbers [reference]"));
+  EXPECT_THAT(to_text(verdict), HasSubstr("2 modules are hidden"));
+  std::vector<std::string> keys;
+  for (const auto& difference : verdict.differences) keys.push_back(difference.key);
+  EXPECT_THAT(keys, Contains("threads"));
+  EXPECT_THAT(keys, Not(Contains("coverage.compiled")));
+}
+
 TEST(Compare, AFaultInLaterStepsFoldsUnderTheFirst) {
   SmallModel model{.tp = 2, .steps = 3};
   model.edit = [](const Tap& tap, Values& values) {
