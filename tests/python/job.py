@@ -26,10 +26,13 @@ def environment(plan=None, library=None):
     return result
 
 
-def run(folder, words, ranks=1, level="stats", hooked=True, options=(), fault=None, **more):
-    """words: script and its arguments. level None: no capture. fault: fields of a side file."""
+def run(folder, words, ranks=1, level="stats", hooked=True, options=(), fault=None, variables=(),
+        **more):
+    """words: script and its arguments. level None: no capture. fault: fields of a side file.
+    variables: more of the environment. more: fields of the plan.
+    """
     trace = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "trace"
-    variables = {}
+    variables = dict(variables)
     if fault is not None:
         side = trace.with_name("side.json")
         side.write_text(json.dumps(fault))

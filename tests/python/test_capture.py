@@ -2,6 +2,8 @@
 """What a job's trace holds, with and without an edit, and what is said when it cannot be."""
 
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -82,8 +84,6 @@ class Capture(unittest.TestCase):
     def test_another_torch_is_refused_and_the_job_goes_on(self):
         wrong = pathlib.Path(self.folder.name) / "libnanhunt_torch.so"
         wrong.write_bytes(b"\0nanhunt built for torch 1.2.3\0")
-        import subprocess
-        import sys
         plan = {"out": self.folder.name + "/t", "level": "stats"}
         done = subprocess.run([sys.executable, "-m", "nanhunt", str(self.script())],
                               env=job.environment(plan, wrong), capture_output=True, text=True)
@@ -111,10 +111,63 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
         self.assertEqual(len(updates), 8)
 
     def test_without_an_optimizer(self):
-        text = ATTACHED.replace("optimizer.step()", "").replace("optimizer.zero_grad()", "")
+        """The job updates its parameters by hand: a step is what it says of its microbatches."""
+        text = ATTACHED.replace("optimizer = torch.optim.AdamW(model.parameters())", "") \
+            .replace("optimizer.step()", "[p.data.sub_(p.grad) for p in model.parameters()]") \
+            .replace("optimizer.zero_grad()", "model.zero_grad()")
+        for microbatches, steps in (("1", 2), ("2", 1)):
+            ended = job.run(self.folder.name, [self.script(text=text)],
+                            options=["--microbatches", microbatches])
+            self.assertEqual(ended.status, 0, ended.errors)
+            outputs = {row.step for row in job.records(ended.trace) if row.role == "output"}
+            self.assertEqual(len(outputs), steps)
+
+    def test_an_optimizer_that_waits_makes_one_step_of_all_passes(self):
+        text = ATTACHED.replace("optimizer.step()", "step == 1 and optimizer.step()")
         ended = job.run(self.folder.name, [self.script(text=text)])
-        self.assertEqual(ended.status, 0)
-        self.assertIn("output", {row.role for row in job.records(ended.trace)})
+        self.assertEqual({row.step for row in job.records(ended.trace)}, {"0"})
+
+    def test_copies_of_the_model_have_no_hooks(self):
+        """An average of the weights is a deep copy, and a checkpoint may hold the whole module."""
+        plain = job.run(self.folder.name, [self.script()])
+        saved = pathlib.Path(self.folder.name) / "model.pt"
+        text = ATTACHED.replace("optimizer.zero_grad()", "optimizer.zero_grad(); import copy; "
+                                "average = copy.deepcopy(model); average(x)")
+        ended = job.run(self.folder.name, [self.script(
+            text=text, end=f"torch.save(model, {str(saved)!r})")])
+        self.assertEqual(ended.status, 0, ended.errors)
+        self.assertEqual(job.records(ended.trace), job.records(plain.trace))
+        load = f"import torch; torch.load({str(saved)!r}, weights_only=False)(torch.ones(6, 8))"
+        subprocess.run([sys.executable, "-c", load], check=True)
+
+    def test_backward_by_another_door(self):
+        text = ATTACHED.replace("loss.backward()", "torch.autograd.backward([loss])")
+        ended = job.run(self.folder.name, [self.script(text=text)])
+        plain = job.run(self.folder.name, [self.script()])
+        self.assertIn("loss", {row.phase for row in job.records(plain.trace)})
+        self.assertEqual(job.records(ended.trace), job.records(plain.trace))
+
+    def test_a_compiled_layer_is_seen_at_its_edge(self):
+        """Its own output and gradient, all parameters and updates; what is inside is said, and
+        is there when the job is told to run eagerly.
+        """
+        text = ATTACHED.replace("Sequential(", "Sequential("
+                                "torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh()), ")
+        whole = job.records(job.run(self.folder.name, [self.script(text=text)]).trace)
+        inside = {row for row in whole if row.site in ("0.0", "0.1")
+                  and row.phase in ("forward", "backward") and row.role != "grad"}
+        self.assertEqual(len(inside), 10)
+        # What the Tanh inside would have shown, and what goes from there into the next layer.
+        edge = {row._replace(site="0") for row in inside if row.site == "0.1"}
+        edge |= {row._replace(site="1", role="input") for row in edge if row.role == "output"}
+        for how in ("model[0].compile(backend='aot_eager')",
+                    "model[0] = torch.compile(model[0], backend='aot_eager')"):
+            script = self.script(text=text, attach=how)
+            seen = job.run(self.folder.name, [script])
+            forced = job.run(self.folder.name, [script], variables={"NANHUNT_FORCE_EAGER": "1"})
+            self.assertEqual(set(job.records(seen.trace)), set(whole) - inside | edge, seen.errors)
+            self.assertEqual(set(job.records(forced.trace)), set(whole), forced.errors)
+            self.assertIn("2 modules are in compiled regions", job.nanhunt("scan", seen.trace)[1])
 
 
 if __name__ == "__main__":

@@ -6,17 +6,25 @@ is registered last sees what the job goes on with, after the parallel styles hav
 it; one that is registered first sees the DTensor with its placements.
 """
 
+import os
+
 import torch
 from torch.utils import _pytree as pytree
 
 from . import activations, styles
 from .names import site_of, unwrapped
-from .session import local
+from .session import local, recomputing
 
 
 def is_compiled(module):
-    return type(module).__name__ == "OptimizedModule" or \
-        getattr(module, "_compiled_call_impl", None) is not None
+    """By torch.compile(module), or in place by module.compile()."""
+    if os.environ.get("NANHUNT_FORCE_EAGER") == "1":
+        return False
+    return type(module).__name__ == "OptimizedModule" or is_compiled_in_place(module)
+
+
+def is_compiled_in_place(module):
+    return getattr(module, "_compiled_call_impl", None) is not None
 
 
 class ModuleHooks:
@@ -26,6 +34,7 @@ class ModuleHooks:
         self.entry = None  # the module whose call begins a microbatch
         self.styles = styles.Styles(session)
         self.sample_first = True
+        self.stay_out_of_copies()
 
     def wait_for_model(self):
         """The first module with trainable parameters that is called with gradients enabled is
@@ -63,12 +72,48 @@ class ModuleHooks:
                 unseen.append(site_of(name))
                 continue
             self.sites[id(module)] = site_of(name)
+            if is_compiled(module) and is_compiled_in_place(module):
+                module._compiled_call_impl = self.around(module, module._compiled_call_impl)
+                continue
             module.register_forward_pre_hook(self.before, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.first, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after, with_kwargs=True, always_call=True)
         self.sample_first = activations.is_sample_first(model)
         self.session.model = model
-        self.session.unseen = unseen
+        edges = set(self.sites.values())  # a compiled module's own site is seen
+        self.session.unseen = [site for site in unseen if site not in edges]
+
+    def stay_out_of_copies(self):
+        """What the job makes of its model, by copy.deepcopy (EMA) or torch.save, has no hooks."""
+        original = torch.nn.Module.__getstate__
+
+        def without_hooks(module):
+            state = original(module)
+            for kind in ("_forward_hooks", "_forward_pre_hooks"):
+                ours = {number for number, hook in state.get(kind, {}).items()
+                        if getattr(hook, "__self__", None) is self}
+                for name in (kind, kind + "_with_kwargs", kind + "_always_called"):
+                    if ours and name in state:
+                        state[name] = type(state[name])(
+                            (number, hook) for number, hook in state[name].items()
+                            if number not in ours)
+            return state
+
+        torch.nn.Module.__getstate__ = without_hooks
+
+    def around(self, module, compiled):
+        """The call of a module that is compiled in place, whose own hooks are in its graph."""
+        def called(*arguments, **keywords):
+            self.before(module, arguments, keywords)
+            output = None
+            try:
+                output = compiled(*arguments, **keywords)
+                self.first(module, arguments, keywords, output)
+            finally:
+                changed = self.after(module, arguments, keywords, output)
+            return output if changed is None else changed
+
+        return called
 
     # --- one module's call --------------------------------------------------------------------
 
@@ -211,11 +256,6 @@ def quietly(session, hook):
             session.fail(f"gradient hook: {type(error).__name__}: {error}")
             return None
     return guarded
-
-
-def recomputing():
-    """True in the second forward of activation checkpointing, which runs inside backward."""
-    return torch._C._current_graph_task_id() != -1
 
 
 def inner_modules(module):

@@ -3,7 +3,8 @@
 
 A step begins with the first call of the model with gradients enabled, and ends when the
 optimizers that hold its gradients have stepped (or the scaler skipped them), at the next call at
-the latest. Nothing here raises into the job, and nothing waits for another rank.
+the latest. Without an optimizer it is as many calls as it has microbatches. Nothing here raises
+into the job, and nothing waits for another rank.
 """
 
 import gc
@@ -112,7 +113,7 @@ class Session:
             self.open()
             if self.failed:
                 return
-        if self.in_step and self.parameters and self.all_stepped():
+        if self.in_step and self.parameters and (self.all_stepped() or self.passes_are_over()):
             self.end_step()
         if not self.in_step:
             self.begin_step()
@@ -145,6 +146,10 @@ class Session:
         pending = [parameter for _, parameter in self.parameters
                    if parameter.grad is not None and id(parameter) not in self.stepped]
         return bool(self.stepped) and not pending
+
+    def passes_are_over(self):
+        """All that tells steps apart where the job updates its parameters by itself."""
+        return self.microbatch + 1 >= self.steps_microbatches() and not has_optimizer()
 
     def declare_groups(self):
         groups = meshes.groups()
@@ -249,12 +254,19 @@ class Session:
                                  self.steps_microbatches(), self.microbatch, self.order)
 
 
+def alive(kind):
+    """The objects of this class in the process."""
+    return [found for found in gc.get_objects() if issubclass(type(found), kind)]
+
+
+def has_optimizer():
+    return bool(alive(torch.optim.Optimizer))
+
+
 def said_by_trainer():
     """The arguments of the transformers.Trainer that is running, when one is."""
     trainer = getattr(sys.modules.get("transformers.trainer"), "Trainer", None)
-    if trainer is None:
-        return 0
-    running = [found for found in gc.get_objects() if issubclass(type(found), trainer)]
+    running = alive(trainer) if trainer is not None else []
     return running[-1].args.gradient_accumulation_steps if running else 0
 
 
@@ -276,6 +288,11 @@ def said_by_command_line():
 
 
 _OF_MICROBATCH = frozenset({"forward", "loss", "backward"})
+
+
+def recomputing():
+    """True inside backward: in the second forward of activation checkpointing."""
+    return torch._C._current_graph_task_id() != -1
 
 
 def local(tensor):

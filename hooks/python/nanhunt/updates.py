@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import (register_optimizer_step_post_hook,
                                    register_optimizer_step_pre_hook)
 
-from .session import local
+from .session import local, recomputing
 
 
 def quiet_method(method):
@@ -54,7 +54,7 @@ class UpdateHooks:
     def install(self):
         register_optimizer_step_pre_hook(self.before_optimizer)
         register_optimizer_step_post_hook(self.after_optimizer)
-        _around(torch.Tensor, "backward", before=self.before_backward)
+        _around(torch.autograd, "backward", before=self.before_backward)  # Tensor.backward calls it
         # clip_grad_norm_ calls the first pair; programs that clip in two parts the second.
         for owner, prefix in ((torch.nn.utils.clip_grad, "_"), (torch.nn.utils, "")):
             _around(owner, prefix + "get_total_norm", after=self.after_norm)
@@ -72,9 +72,11 @@ class UpdateHooks:
             self.in_scale = outputs.detach()
 
     @quiet_method
-    def before_backward(self, loss, *_, **__):
+    def before_backward(self, tensors, *_, **__):
         session = self.session
-        if not session.in_step or loss.numel() != 1:
+        loss = tensors[0] if isinstance(tensors, (list, tuple)) and len(tensors) == 1 else tensors
+        if not session.in_step or not isinstance(loss, torch.Tensor) or loss.numel() != 1 \
+                or recomputing():
             return
         value = loss if self.in_scale is None else self.in_scale
         self.in_scale = None
