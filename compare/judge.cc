@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compare/common_factor.h"
 #include "compare/configuration.h"
 #include "compare/controls.h"
 #include "compare/coverage.h"
@@ -42,8 +43,8 @@ class Run {
   SideStep read_reference(int64_t step);
   void hold_records(SideStep& candidate, const SideStep& reference);
   void excuse(SideStep& candidate, const SideStep& reference);
-  void add_entries(const SideStep& candidate, const std::vector<int>& mine,
-                   const SideStep* reference, const std::vector<int>& others);
+  void add_entries(const SideStep& candidate, std::vector<int> mine, const SideStep* reference,
+                   const std::vector<int>& others);
   void finish_draft(Draft& draft, const SideStep& side, const SideStep* reference);
   void merge_places(std::vector<int>& others, const std::vector<int>& mine);
   void conclude(Verdict& verdict);
@@ -152,8 +153,15 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
   origin.hypothesis = hypothesis_of(*side.source, origin.finding);
 }
 
-void Run::add_entries(const SideStep& candidate, const std::vector<int>& mine,
-                      const SideStep* reference, const std::vector<int>& others) {
+void Run::add_entries(const SideStep& candidate, std::vector<int> mine, const SideStep* reference,
+                      const std::vector<int>& others) {
+  if (reference != nullptr) {
+    for (const auto& [draft, source] :
+         passed_on_by_common_factor(candidate, *reference, judge_, mine_.drafts(), mine)) {
+      mine_.pass_on(draft, source);
+      std::erase(mine, draft);
+    }
+  }
   for (const int index : mine)
     finish_draft(mine_.drafts()[static_cast<size_t>(index)], candidate, reference);
   for (const int index : others) {

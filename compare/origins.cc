@@ -140,11 +140,26 @@ int Origins::carried_origin(const SideStep& side, const std::vector<int>& record
   return -1;
 }
 
+int Origins::origin_of(size_t draft) const {
+  const int source = drafts_[draft].passed_on_from;
+  return source < 0 ? static_cast<int>(draft) : source;
+}
+
 int Origins::failed_before(int64_t step) const {
   for (size_t d = 0; d < drafts_.size(); ++d) {
-    if (drafts_[d].origin.finding.what.step < step) return static_cast<int>(d);
+    if (drafts_[d].origin.finding.what.step < step) return origin_of(d);
   }
   return -1;
+}
+
+void Origins::pass_on(int draft, int source) {
+  Draft& from = drafts_[static_cast<size_t>(draft)];
+  from.passed_on_from = source;
+  drafts_[static_cast<size_t>(source)].origin.passed_on += 1 + from.origin.passed_on;
+  std::ranges::replace(taint_, draft, source);
+  for (auto& [place, origin] : updates_) {
+    if (origin == draft) origin = source;
+  }
 }
 
 // Index of the origin that this unit was passed on from, or -1.
@@ -223,10 +238,12 @@ int Origins::originate(const SideStep& side, OriginWalk& walk, const Unit& unit,
         other.role != what.role || drafts_[d].side != side.side) {
       continue;
     }
-    auto& steps = drafts_[d].steps;
-    if (steps.empty() || steps.back() != what.step) steps.push_back(what.step);
-    ++drafts_[d].origin.passed_on;
-    return static_cast<int>(d);
+    const int origin = origin_of(d);
+    Draft& first = drafts_[static_cast<size_t>(origin)];
+    const bool again = first.steps.empty() || first.steps.back() != what.step;
+    if (origin == static_cast<int>(d) && again) first.steps.push_back(what.step);
+    ++first.origin.passed_on;
+    return origin;
   }
 
   const auto key = std::tuple(side_number, what.step, what.site, what.phase, what.role);

@@ -25,6 +25,7 @@ struct Draft {
   std::vector<int> records;       // all of the leading finding
   std::vector<int> microbatches;  // further ones with the same failure
   std::vector<int64_t> steps;     // and later steps
+  int passed_on_from = -1;        // another draft: this one is no origin after all
 };
 
 // The origins of one run so far, in the order in which they were found.
@@ -39,6 +40,10 @@ class Origins {
 
   // The first origin of a step before this one, or -1.
   int failed_before(int64_t step) const;
+
+  // An origin of the step that was added last turned out to be passed on from another one of it:
+  // what came from it comes from there.
+  void pass_on(int draft, int source);
 
   std::vector<Draft>& drafts() { return drafts_; }
   const std::vector<Draft>& drafts() const { return drafts_; }
@@ -57,6 +62,7 @@ class Origins {
   int passed_on_from(const SideStep& side, OriginWalk& walk, const Unit& unit,
                      const Boundary& boundary);
   int carried_origin(const SideStep& side, const std::vector<int>& records) const;
+  int origin_of(size_t draft) const;
   void remember_updates(const SideStep& side);
 
   std::vector<Draft> drafts_;

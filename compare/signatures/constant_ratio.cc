@@ -33,18 +33,9 @@ std::string group_of_that_size(const SignatureInput& input, double ratio) {
   return "";
 }
 
-// y against x: the candidate against the reference, both without the bias where it is known.
-struct Fit {
-  double ratio = 1;
-  double left = 0;   // ||y - ratio x|| / ||x||
-  double share = 1;  // ||x|| / ||reference||
-};
-
-Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference) {
-  const double size = trace::sketch_dot(reference, reference);
-  const double ratio = trace::sketch_dot(candidate, reference) / size;
-  const auto rest = trace::subtract(candidate, scaled(reference, ratio));
-  return {ratio, std::sqrt(trace::sketch_dot(rest, rest) / size), 1};
+std::string text_of(double ratio) {
+  if (std::abs(ratio - 1) >= 1e-3) return short_number(ratio);
+  return (ratio < 1 ? "1 - " : "1 + ") + short_number(std::abs(ratio - 1));
 }
 
 // The site's bias on that side where it fits the last dimension and has values, else nullptr.
@@ -110,7 +101,7 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
     return std::nullopt;
   }
   if (fit.left > may_be_left(fit, healthy)) return std::nullopt;
-  return Signature{"constant_ratio", "ratio " + short_number(fit.ratio) +
+  return Signature{"constant_ratio", "ratio " + text_of(fit.ratio) +
                                          group_of_that_size(input, fit.ratio) + ", residual " +
                                          short_number(fit.left)};
 }

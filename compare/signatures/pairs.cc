@@ -50,4 +50,11 @@ trace::Sketch scaled(const trace::Sketch& sketch, double factor) {
   return result;
 }
 
+Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference) {
+  const double size = trace::sketch_dot(reference, reference);
+  const double ratio = trace::sketch_dot(candidate, reference) / size;
+  const auto rest = trace::subtract(candidate, scaled(reference, ratio));
+  return {ratio, std::sqrt(trace::sketch_dot(rest, rest) / size), 1};
+}
+
 }  // namespace nanhunt::compare

@@ -27,4 +27,14 @@ double sketch_distance(const trace::Sketch& a, const trace::Sketch& b,
                        const trace::RegionPrint& reference);
 trace::Sketch scaled(const trace::Sketch& sketch, double factor);
 
+// y = ratio x by least squares, and what that leaves.
+struct Fit {
+  double ratio = 1;
+  double left = 0;   // ||y - ratio x|| / ||x||
+  double share = 1;  // ||x|| / ||reference||, where x is the reference without its bias
+};
+
+// Of sketches, which are linear. The reference's must not be 0.
+Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference);
+
 }  // namespace nanhunt::compare

@@ -164,6 +164,63 @@ TEST(Compare, ADeviationOriginatesWhereInputsAreWithin) {
   EXPECT_GE(origin.passed_on, 3) << "the stream, and the second step";
 }
 
+// Gradients of four parameters as a job that clips by itself leaves them: one record each. `edit`
+// gets the number of the parameter.
+TraceBuilder clipped_gradients(int tp, double noise,
+                               const std::function<void(int, int, Values&)>& edit) {
+  TraceBuilder builder(tp);
+  const char* sites[] = {"embedding.weight", "fc1.weight", "norm.weight", "fc2.weight"};
+  for (int rank = 0; rank < tp; ++rank) {
+    for (int i = 0; i < 4; ++i) {
+      const auto seed = static_cast<uint64_t>(i);
+      Values values = normal_values(64, 40 + seed);
+      const Values draw = normal_values(64, 50 + seed);
+      for (size_t k = 0; k < 64; ++k) values[k] *= static_cast<float>(1 + noise * draw[k]);
+      edit(rank, i, values);
+      builder.add({rank, sites[i], Phase::kUnscaled, "grad"}, values, copies({64}));
+    }
+  }
+  return builder;
+}
+
+Verdict judge_gradients(const std::function<void(int, int, Values&)>& edit) {
+  const TraceBuilder mine = clipped_gradients(2, kHealthy, edit);
+  const TraceBuilder other = clipped_gradients(1, 0, [](int, int, Values&) {});
+  const auto candidate = mine.source(), reference = other.source();
+  const auto envelope = envelope_around(reference, kHealthy);
+  JudgeOptions options;
+  options.envelope = &envelope;
+  return judge_sources(candidate, &reference, thresholds(), options);
+}
+
+TEST(Compare, AFactorThatAWrongGradientMadeIsPassedOn) {
+  const Verdict verdict = judge_gradients([](int rank, int parameter, Values& values) {
+    if (parameter == 2) values = times(values, rank == 0 ? 0.3 : 0.7);
+    values = times(values, rank == 0 ? 0.95 : 0.93);  // by each rank's own norm
+  });
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  const Origin& origin = verdict.origins.front();
+  EXPECT_EQ(origin.finding.what.site, "norm.weight");
+  EXPECT_EQ(origin.signature, "missing_reduction");
+  EXPECT_GE(origin.passed_on, 3);
+}
+
+TEST(Compare, AFactorThatAllGradientsHaveIsTheFault) {
+  const Verdict verdict =
+      judge_gradients([](int, int, Values& values) { values = times(values, 0.95); });
+  ASSERT_FALSE(verdict.origins.empty());
+  EXPECT_EQ(verdict.origins.front().finding.what.site, "embedding.weight") << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().signature, "constant_ratio");
+}
+
+TEST(Compare, AFactorIsNotMadeByASmallerError) {
+  const Verdict verdict = judge_gradients([](int, int parameter, Values& values) {
+    if (parameter == 2) values[3] += 0.1F;
+    values = times(values, 0.5);
+  });
+  ASSERT_THAT(verdict.origins, SizeIs(4)) << to_text(verdict);
+}
+
 TEST(Compare, TheReferenceTellsWhichCopyIsWrong) {
   SmallModel model{.tp = 2};
   model.edit = [](const Tap& tap, Values& values) {
