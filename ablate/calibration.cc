@@ -102,7 +102,7 @@ Calibrator::Shared Calibrator::build(const RunRequest& plan, const std::string& 
     return std::make_shared<oracle::Envelope>(oracle::read_envelope(file));
   }
   std::vector<std::filesystem::path> needless;
-  const auto traces = runner_.subject().calibrate == Calibrate::kRuns
+  const auto traces = calibration_of(runner_.subject(), plan.settings) == Calibrate::kRuns
                           ? in_runs(plan, jobs, needless)
                           : in_one_process(plan, needless);
   const trace::TraceReader base(traces.front());

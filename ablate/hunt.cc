@@ -188,7 +188,7 @@ Look price_of_look(const Case& the_case, const BenchOptions& options) {
   if (tells_failure_itself(the_case.subject)) return {"2 runs", 2};
   const int most = the_case.level == CaseLevel::kAuto ? 1 + kMostLooks : 1;
   const std::string repeats = std::to_string(options.repeats);
-  if (the_case.subject.calibrate == Calibrate::kRuns) {
+  if (calibration_of(the_case.subject, the_case.reference) == Calibrate::kRuns) {
     return {"2 runs and a calibration of " + repeats + " runs, the reference being one of them",
             1 + options.repeats, most, options.repeats};
   }

@@ -159,6 +159,13 @@ int64_t rank_count(const Subject& subject, const Settings& settings) {
   return ranks;
 }
 
+Calibrate calibration_of(const Subject& subject, const Settings& settings) {
+  const bool told = std::ranges::any_of(subject.command, [](const std::string& word) {
+    return word.find("{ranks}") != std::string::npos;
+  });
+  return told && rank_count(subject, settings) > 1 ? Calibrate::kRuns : subject.calibrate;
+}
+
 CommandLine command_line(const Subject& subject, const Settings& settings,
                          const Placeholders& placeholders) {
   CommandLine line;

@@ -37,6 +37,10 @@ struct CommandLine {
 // without any.
 int64_t rank_count(const Subject& subject, const Settings& settings);
 
+// How a run with these settings is repeated. A command that is told {ranks} starts that many
+// processes, which would have to meet anew in each repeat: several of them are run once per repeat.
+Calibrate calibration_of(const Subject& subject, const Settings& settings);
+
 // What the placeholders of one run stand for, as far as subject and settings do not tell.
 struct Placeholders {
   std::filesystem::path build;

@@ -85,6 +85,18 @@ TEST_F(Calibration, ByRunsAsksNoProgramToRepeatItself) {
   EXPECT_THROW(calibrate(process), trace::Error);
 }
 
+TEST(CalibrationOf, SeveralProcessesAreRunOncePerRepeat) {
+  const std::string toggle = "[toggle.tp]\nvalues = 1 2\nreference = 1\narg = --tp={value}\n";
+  const std::string ranks = "ranks = tp\n";
+  const auto of = [&](const std::string& command, const std::string& tp) {
+    const Subject subject = parse_subject("command = " + command + "\n" + ranks + toggle, "job");
+    return calibration_of(subject, {{"tp", tp}});
+  };
+  EXPECT_EQ(of("launch -n {ranks} job {toggles}", "1"), Calibrate::kProcess);
+  EXPECT_EQ(of("launch -n {ranks} job {toggles}", "2"), Calibrate::kRuns);
+  EXPECT_EQ(of("job {toggles}", "2"), Calibrate::kProcess) << "ranks as threads begin anew";
+}
+
 TEST_F(Calibration, ByRunsKeepsTheReferenceAndGoesOnWhereItWasStopped) {
   {
     Runner runs = make("runs");
