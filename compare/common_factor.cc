@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "compare/signatures/pairs.h"
@@ -12,13 +13,25 @@ namespace {
 
 constexpr size_t kFewest = 2;  // that share a ratio
 
+struct Copy {
+  int32_t rank = 0;
+  double ratio = 1;
+};
+
 struct Scaled {
   int draft = 0;
   LogicalPair pair;
   double healthy = 0;  // upper bound of ||candidate - reference|| / ||reference||
   double ratio = 1;
-  double left = 0;         // of the logical tensor
-  double copies_left = 0;  // of each copy by its own ratio: the norm, too, may differ by rank
+  double left = 0;           // of the logical tensor
+  double copies_left = 0;    // of each whole copy by its own ratio
+  std::vector<Copy> copies;  // those
+};
+
+// The norm, and so the factor, may differ by rank.
+struct Factor {
+  double ratio = 1;
+  double least = 1, most = 1;  // over the ranks
 };
 
 bool is_gradient_behind_reduction(const trace::What& what) {
@@ -29,29 +42,47 @@ bool is_gradient_behind_reduction(const trace::What& what) {
 std::optional<Scaled> scaled_reference(const SignatureInput& input, int draft) {
   const auto pair = logical_pair(input);
   const auto healthy = norm_bounds(input.judge, input.draft.origin.finding.what);
-  if (!pair || !healthy || pair->candidate->partial) return std::nullopt;
+  if (!pair || !healthy) return std::nullopt;
   const auto& reference = pair->reference->print.sketch;
   if (trace::sketch_dot(reference, reference) == 0) return std::nullopt;
   const Fit fit = fit_sketches(pair->candidate->print.sketch, reference);
-  Scaled result{draft, *pair, healthy->hi, fit.ratio, fit.left, 0};
+  Scaled result{draft, *pair, healthy->hi, fit.ratio, fit.left, 0, {}};
   for (const int index : input.draft.records) {
     const auto& record = input.side.record(index);
-    if (!covers_all(record)) continue;
+    if (pair->candidate->partial || !covers_all(record)) continue;
     const Fit copy = fit_sketches(print_of(record).sketch, reference);
     result.copies_left = std::max(result.copies_left, copy.left);
+    result.copies.push_back({record.where.rank, copy.ratio});
   }
   return result;
 }
 
-double median_ratio(std::vector<Scaled> of) {
+double median(std::vector<double> of) {
   const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::ranges::nth_element(of, middle, {}, &Scaled::ratio);
-  return middle->ratio;
+  std::ranges::nth_element(of, middle);
+  return *middle;
 }
 
-bool has_ratio(const Scaled& one, double ratio) {
-  return std::abs(one.ratio - ratio) <= one.healthy && one.left <= one.healthy &&
-         one.copies_left <= one.healthy;
+Factor factor_of(const std::vector<Scaled>& gradients) {
+  std::vector<double> all;
+  std::map<int32_t, std::vector<double>> of_rank;
+  for (const Scaled& one : gradients) {
+    all.push_back(one.ratio);
+    for (const Copy& copy : one.copies) of_rank[copy.rank].push_back(copy.ratio);
+  }
+  Factor factor{median(all), 0, 0};
+  factor.least = factor.most = factor.ratio;
+  for (auto& [rank, ratios] : of_rank) {
+    factor.least = std::min(factor.least, median(ratios));
+    factor.most = std::max(factor.most, median(ratios));
+  }
+  return factor;
+}
+
+// Shards and shares of several ranks may have several factors.
+bool has_factor(const Scaled& one, const Factor& factor) {
+  return one.ratio >= factor.least - one.healthy && one.ratio <= factor.most + one.healthy &&
+         one.left <= one.healthy + (factor.most - factor.least) && one.copies_left <= one.healthy;
 }
 
 // How far it may have moved the norm: its error, relative, with the factor taken off.
@@ -75,16 +106,16 @@ std::vector<PassedOn> passed_on_by_common_factor(const SideStep& candidate,
     if (one) gradients.push_back(*one);
   }
   if (gradients.size() <= kFewest) return {};
-  const double factor = median_ratio(gradients);
-  if (factor <= 0) return {};
-  const double moved = std::abs(1 / factor - 1);
+  const Factor factor = factor_of(gradients);
+  if (factor.least <= 0) return {};
+  const double moved = std::abs(1 / factor.ratio - 1);
   const auto source = std::ranges::find_if(gradients, [&](const Scaled& one) {
-    return !has_ratio(one, factor) && error_without(one, factor) >= moved + one.healthy;
+    return !has_factor(one, factor) && error_without(one, factor.ratio) >= moved + one.healthy;
   });
   if (source == gradients.end()) return {};
   std::vector<PassedOn> result;
   for (const Scaled& one : gradients) {
-    if (has_ratio(one, factor)) result.push_back({one.draft, source->draft});
+    if (has_factor(one, factor)) result.push_back({one.draft, source->draft});
   }
   return result.size() < kFewest ? std::vector<PassedOn>{} : result;
 }

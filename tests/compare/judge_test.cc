@@ -164,7 +164,7 @@ TEST(Compare, ADeviationOriginatesWhereInputsAreWithin) {
   EXPECT_GE(origin.passed_on, 3) << "the stream, and the second step";
 }
 
-// Gradients of four parameters as a job that clips by itself leaves them: one record each. `edit`
+// Gradients of four parameters as a job that clips by itself leaves them. `edit`
 // gets the number of the parameter.
 TraceBuilder clipped_gradients(int tp, double noise,
                                const std::function<void(int, int, Values&)>& edit) {
@@ -177,7 +177,10 @@ TraceBuilder clipped_gradients(int tp, double noise,
       const Values draw = normal_values(64, 50 + seed);
       for (size_t k = 0; k < 64; ++k) values[k] *= static_cast<float>(1 + noise * draw[k]);
       edit(rank, i, values);
-      builder.add({rank, sites[i], Phase::kUnscaled, "grad"}, values, copies({64}));
+      // The first is still to be summed over the ranks.
+      if (i == 0) values = times(values, 1.0 / tp);
+      builder.add({rank, sites[i], Phase::kUnscaled, "grad"}, values,
+                  i == 0 ? partial({64}) : copies({64}));
     }
   }
   return builder;
