@@ -15,6 +15,7 @@ constexpr size_t kFewest = 2;  // that share a ratio
 
 struct Copy {
   int32_t rank = 0;
+  trace::Sketch sketch{};
   double ratio = 1;
 };
 
@@ -30,8 +31,9 @@ struct Scaled {
 
 // The norm, and so the factor, may differ by rank.
 struct Factor {
-  double ratio = 1;
-  double least = 1, most = 1;  // over the ranks
+  double ratio = 1;                   // of logical tensors
+  double least = 1, most = 1;         // over the ranks
+  std::map<int32_t, double> of_rank;  // as far as there are whole copies
 };
 
 bool is_gradient_behind_reduction(const trace::What& what) {
@@ -50,9 +52,10 @@ std::optional<Scaled> scaled_reference(const SignatureInput& input, int draft) {
   for (const int index : input.draft.records) {
     const auto& record = input.side.record(index);
     if (pair->candidate->partial || !covers_all(record)) continue;
-    const Fit copy = fit_sketches(print_of(record).sketch, reference);
+    const trace::Sketch sketch = print_of(record).sketch;
+    const Fit copy = fit_sketches(sketch, reference);
     result.copies_left = std::max(result.copies_left, copy.left);
-    result.copies.push_back({record.where.rank, copy.ratio});
+    result.copies.push_back({record.where.rank, sketch, copy.ratio});
   }
   return result;
 }
@@ -70,11 +73,12 @@ Factor factor_of(const std::vector<Scaled>& gradients) {
     all.push_back(one.ratio);
     for (const Copy& copy : one.copies) of_rank[copy.rank].push_back(copy.ratio);
   }
-  Factor factor{median(all), 0, 0};
-  factor.least = factor.most = factor.ratio;
+  Factor factor;
+  factor.ratio = factor.least = factor.most = median(all);
   for (auto& [rank, ratios] : of_rank) {
-    factor.least = std::min(factor.least, median(ratios));
-    factor.most = std::max(factor.most, median(ratios));
+    const double ratio = factor.of_rank[rank] = median(ratios);
+    factor.least = std::min(factor.least, ratio);
+    factor.most = std::max(factor.most, ratio);
   }
   return factor;
 }
@@ -85,11 +89,17 @@ bool has_factor(const Scaled& one, const Factor& factor) {
          one.left <= one.healthy + (factor.most - factor.least) && one.copies_left <= one.healthy;
 }
 
-// How far it may have moved the norm: its error, relative, with the factor taken off.
-double error_without(const Scaled& one, double factor) {
+// How far it may have moved a rank's norm: its largest error, relative, with the factor taken off.
+double error_without(const Scaled& one, const Factor& factor) {
   const auto& reference = one.pair.reference->print;
-  return sketch_distance(scaled(one.pair.candidate->print.sketch, 1 / factor), reference.sketch,
-                         reference);
+  const auto error = [&](const trace::Sketch& sketch, double ratio) {
+    return sketch_distance(scaled(sketch, 1 / ratio), reference.sketch, reference);
+  };
+  double largest = error(one.pair.candidate->print.sketch, factor.ratio);
+  for (const Copy& copy : one.copies) {
+    largest = std::max(largest, error(copy.sketch, factor.of_rank.at(copy.rank)));
+  }
+  return largest;
 }
 
 }  // namespace
@@ -108,9 +118,9 @@ std::vector<PassedOn> passed_on_by_common_factor(const SideStep& candidate,
   if (gradients.size() <= kFewest) return {};
   const Factor factor = factor_of(gradients);
   if (factor.least <= 0) return {};
-  const double moved = std::abs(1 / factor.ratio - 1);
+  const double moved = std::max(std::abs(1 / factor.least - 1), std::abs(1 / factor.most - 1));
   const auto source = std::ranges::find_if(gradients, [&](const Scaled& one) {
-    return !has_factor(one, factor) && error_without(one, factor.ratio) >= moved + one.healthy;
+    return !has_factor(one, factor) && error_without(one, factor) >= moved + one.healthy;
   });
   if (source == gradients.end()) return {};
   std::vector<PassedOn> result;

@@ -208,6 +208,17 @@ TEST(Compare, AFactorThatAWrongGradientMadeIsPassedOn) {
   EXPECT_GE(origin.passed_on, 3);
 }
 
+TEST(Compare, AFactorOfOneRankIsPassedOnFromWhatThatRankHasWrong) {
+  const Verdict verdict = judge_gradients([](int rank, int parameter, Values& values) {
+    if (rank == 0 || parameter == 0) return;
+    if (parameter == 2) values[3] += 5;
+    values = times(values, 0.9);
+  });
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().finding.what.site, "norm.weight");
+  EXPECT_THAT(verdict.origins.front().finding.ranks, ElementsAre(1));
+}
+
 TEST(Compare, AFactorThatAllGradientsHaveIsTheFault) {
   const Verdict verdict =
       judge_gradients([](int, int, Values& values) { values = times(values, 0.95); });
