@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "compare/judge_sources.h"
 #include "compare/signatures/signature.h"
@@ -194,6 +195,46 @@ TEST(Signatures, AfterEqualsBeforeRefusesAnotherWrongResult) {
   });
   ASSERT_FALSE(verdict.origins.empty());
   EXPECT_NE(signature_of(verdict), "after_equals_before") << to_text(verdict);
+}
+
+// A gradient that two replicas sum up and then clip by themselves. `edit` changes what rank 1 goes
+// on with, which is given its own operand.
+TraceBuilder summed_gradient(int dp, const std::function<void(const Values&, Values&)>& edit) {
+  TraceBuilder builder(1, dp);
+  const Values own[] = {normal_values(64, 70), normal_values(64, 71)};
+  const Values sum = plus(own[0], own[1]);
+  std::vector<int> group;
+  std::vector<int64_t> operands, results;
+  for (int rank = 0; rank < dp && dp > 1; ++rank) {
+    group.push_back(rank);
+    operands.push_back(builder.add({rank, "w", Phase::kPreCollective, "operand"}, own[rank],
+                                   partial({64}, trace::MeshAxis::kDp)));
+    results.push_back(
+        builder.add({rank, "w", Phase::kPostCollective, "result"}, sum, copies({64})));
+  }
+  if (dp > 1) builder.collective("all_reduce", group, operands, results);
+  for (int rank = 0; rank < dp; ++rank) {
+    Values used = sum;
+    if (rank == 1) edit(own[1], used);
+    builder.add({rank, "w", Phase::kUnscaled, "grad"}, used, copies({64}));
+  }
+  return builder;
+}
+
+std::string signature_of_sum(const std::function<void(const Values&, Values&)>& edit) {
+  const auto leave = [](const Values&, Values&) {};
+  return signature_of(verdict_of(summed_gradient(2, edit), summed_gradient(1, leave), true));
+}
+
+TEST(Signatures, AfterEqualsBeforeThroughTheJobsOwnClip) {
+  EXPECT_EQ(signature_of_sum([](const Values& own, Values& used) { used = times(own, 0.8); }),
+            "after_equals_before");
+  EXPECT_NE(signature_of_sum([](const Values&, Values& used) { used[3] += 5; }),
+            "after_equals_before");
+  EXPECT_NE(signature_of_sum([](const Values& own, Values& used) {
+              used = plus(times(used, 0.5), times(own, 0.5));
+            }),
+            "after_equals_before");
 }
 
 // Attention output of 2 samples x 4 tokens; the mask shuts one row, another row is NaN.
