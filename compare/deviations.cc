@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "compare/norm_factor.h"
 #include "trace/dtype.h"
 
 namespace nanhunt::compare {
@@ -41,14 +42,16 @@ void judge_exactly(Comparison& pair, const trace::Record& a, const trace::Record
   pair.standing = within ? Standing::kWithin : Standing::kOut;
 }
 
-void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& what) {
+// `deviation`: the pair's, without what is explained.
+void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& what,
+                       const oracle::Deviation& deviation) {
   if (judge.envelope == nullptr) {
     pair.why_not = "no envelope";
     return;
   }
-  const std::pair<Metric, double> metrics[] = {{Metric::kNorm, pair.deviation.norm},
-                                               {Metric::kRow, pair.deviation.row},
-                                               {Metric::kElement, pair.deviation.element}};
+  const std::pair<Metric, double> metrics[] = {{Metric::kNorm, deviation.norm},
+                                               {Metric::kRow, deviation.row},
+                                               {Metric::kElement, deviation.element}};
   double worst = -1;
   for (const auto& [metric, value] : metrics) {
     if (metric != Metric::kNorm && value < 0) continue;
@@ -69,7 +72,7 @@ void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& 
 }
 
 Comparison judge_pair(const SideStep& candidate, const SideStep& reference, const Judge& judge,
-                      int a, int b) {
+                      const NormFactor& factor, int a, int b) {
   const Logical& mine = candidate.logicals[static_cast<size_t>(a)];
   const Logical& other = reference.logicals[static_cast<size_t>(b)];
   Comparison pair;
@@ -106,7 +109,8 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
     pair.rule = "initial_state";
     judge_exactly(pair, first, second);
   } else {
-    judge_by_envelope(pair, judge, mine.what);
+    judge_by_envelope(pair, judge, mine.what,
+                      without_norm_factor(pair.deviation, factor, mine, other));
   }
   return pair;
 }
@@ -144,6 +148,7 @@ std::optional<oracle::Bounds> norm_bounds(const Judge& judge, const trace::What&
 Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,
                           const Judge& judge) {
   Comparisons result;
+  const NormFactor factor = norm_factor(candidate, reference, *judge.thresholds);
   const auto& mine = candidate.logicals;
   const auto& other = reference.logicals;
   size_t a = 0, b = 0;
@@ -153,8 +158,8 @@ Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,
     } else if (a == mine.size() || other[b].what < mine[a].what) {
       result.only_reference.push_back(static_cast<int>(b++));
     } else {
-      result.pairs.push_back(
-          judge_pair(candidate, reference, judge, static_cast<int>(a++), static_cast<int>(b++)));
+      result.pairs.push_back(judge_pair(candidate, reference, judge, factor, static_cast<int>(a++),
+                                        static_cast<int>(b++)));
       result.compared += result.pairs.back().standing != Standing::kUnjudged;
     }
   }
