@@ -87,7 +87,11 @@ std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdi
   if (known) return {};
 
   const std::string site = without_parameter(finding.what.site);
-  std::set<std::string> sites{site, site + ".weight", site + ".bias"};
+  std::set<std::string> sites;
+  for (const auto& record : step.records) {
+    const std::string& name = record.what.site;
+    if (name == site || name == site + ".weight" || name == site + ".bias") sites.insert(name);
+  }
   add_linked_sites(step, records, sites);
   const std::string layer = layer_of(site);
   int64_t layer_bytes = 0;
