@@ -33,6 +33,7 @@ def arguments():
     parser.add_argument("--tp", type=int, default=1)
     parser.add_argument("--fsdp", type=int, default=1)
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--clip", choices=["loop", "foreach"], default="foreach")
     parser.add_argument("--batch", type=int, default=4, help="samples of a step, over all ranks")
     parser.add_argument("--sequence", type=int, default=32)
     return parser.parse_args()
@@ -97,7 +98,8 @@ def main():
             sum_of_losses = cross_entropy_loss(model(tokens[:, :-1]), tokens[:, 1:])
             loss = sum_of_losses / (args.batch * args.sequence)
             loss.backward()
-        distributed_utils.clip_grad_norm_(model.parameters(), job.training.max_norm, foreach=True)
+        distributed_utils.clip_grad_norm_(model.parameters(), job.training.max_norm,
+                                          foreach=args.clip == "foreach")
         optimizers.step()
         optimizers.zero_grad()
         loss = loss.full_tensor() if isinstance(loss, DTensor) else loss.detach().clone()
