@@ -147,6 +147,20 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
         self.assertIn("loss", {row.phase for row in job.records(plain.trace)})
         self.assertEqual(job.records(ended.trace), job.records(plain.trace))
 
+    def test_what_never_ran_or_cannot_be_seen_is_told(self):
+        text = ATTACHED.replace("{attach}", "{attach}\nmodel.spare = torch.nn.Linear(2, 2)\n"
+                                "model.forward = lambda x: model[2](model[1](model[0](x)))")
+        never = "modules that the first step never called: spare"
+        graph = "CUDA graphs were replayed"
+        said = job.nanhunt("scan", job.run(self.folder.name, [self.script(text=text)]).trace)[1]
+        self.assertIn(never, said)
+        self.assertNotIn(graph, said)
+        replay = "\ntry: torch.cuda.CUDAGraph.replay(None)\nexcept Exception: pass\n"
+        ended = job.run(self.folder.name, [self.script(broken=f"exec({replay!r})")])
+        said = job.nanhunt("scan", ended.trace)[1]
+        self.assertNotIn(never, said)
+        self.assertIn(graph, said)
+
     def test_a_compiled_layer_is_seen_at_its_edge(self):
         """Its own output and gradient, all parameters and updates; what is inside is said, and
         is there when the job is told to run eagerly.

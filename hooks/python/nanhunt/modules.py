@@ -31,6 +31,7 @@ class ModuleHooks:
     def __init__(self, session):
         self.session = session
         self.sites = {}  # id(module) -> site
+        self.waiting = {}  # id(module) -> site, of those that were not called yet
         self.entry = None  # the module whose call begins a microbatch
         self.styles = styles.Styles(session)
         self.sample_first = True
@@ -72,6 +73,8 @@ class ModuleHooks:
                 unseen.append(site_of(name))
                 continue
             self.sites[id(module)] = site_of(name)
+            if not is_container(module):
+                self.waiting[id(module)] = site_of(name)
             if is_compiled(module) and is_compiled_in_place(module):
                 module._compiled_call_impl = self.around(module, module._compiled_call_impl)
                 continue
@@ -127,6 +130,7 @@ class ModuleHooks:
             if not session.in_step:
                 return
             site = self.sites[id(module)]
+            self.waiting.pop(id(module), None)
             session.job.enter(site)
             if torch.is_grad_enabled() or recomputing():
                 self.inputs(module, site or "model", arguments, keywords)
@@ -256,6 +260,11 @@ def quietly(session, hook):
             session.fail(f"gradient hook: {type(error).__name__}: {error}")
             return None
     return guarded
+
+
+def is_container(module):
+    """ModuleList and the like: nobody calls them."""
+    return type(module).forward is torch.nn.Module.forward
 
 
 def inner_modules(module):

@@ -30,6 +30,7 @@ class Session:
         self.order = os.environ.get("NANHUNT_SAMPLE_ORDER", order or "interleaved")
         self.loss = os.environ.get("NANHUNT_LOSS", loss)
         self.failed = False
+        self.modules = None  # the hooks on modules, which set it
         self.job = None  # made when the model is first called: its mesh is known only then
         self.model = None
         self.batch = None
@@ -102,8 +103,8 @@ class Session:
                 self.job.died(f"{type(error).__name__}: {error}")
             elif status != 0:
                 self.job.died(f"os._exit({status})")
-            elif self.in_step:
-                self.job.end_step()
+            else:
+                self.end_step()
             self.job.close()
 
     # --- step ---------------------------------------------------------------------------------
@@ -139,8 +140,17 @@ class Session:
 
     def end_step(self):
         if self.in_step:
+            if self.step == 0:
+                self.tell_who_never_fired()
             self.job.end_step()
             self.in_step = False
+
+    def tell_who_never_fired(self):
+        sites = sorted(self.modules.waiting.values())
+        if sites:
+            more = f" and {len(sites) - 3} more" if len(sites) > 3 else ""
+            self.job.fact("coverage.never_fired", "modules that the first step never called: "
+                          f"{', '.join(sites[:3])}{more}")
 
     def all_stepped(self):
         pending = [parameter for _, parameter in self.parameters

@@ -62,6 +62,7 @@ class UpdateHooks:
         _around(torch.amp.GradScaler, "scale", before=self.before_scale)
         _around(torch.amp.GradScaler, "unscale_", after=self.after_unscale)
         _around(torch.amp.GradScaler, "update", before=self.before_scaler_update)
+        _around(torch.cuda.CUDAGraph, "replay", before=self.before_replay)
 
     # --- loss ---------------------------------------------------------------------------------
 
@@ -156,6 +157,12 @@ class UpdateHooks:
                 session.tap(site, "update", "param", parameter.detach(),
                             session.of_parameter(parameter))
             session.end_step()
+
+    @quiet_method
+    def before_replay(self, *_):
+        """No op of a graph passes by, and no hook."""
+        self.session.job.fact("coverage.cuda_graph", "CUDA graphs were replayed: what is in them is "
+                              "not captured")
 
     # --- optimizer ----------------------------------------------------------------------------
 
