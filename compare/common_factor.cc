@@ -11,7 +11,7 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr size_t kFewest = 2;  // that share a ratio
+constexpr int kFewest = 2;  // that share a factor
 
 struct Copy {
   int32_t rank = 0;
@@ -20,8 +20,8 @@ struct Copy {
 };
 
 struct Scaled {
-  int draft = 0;
-  LogicalPair pair;
+  const oracle::Logical *candidate = nullptr, *reference = nullptr;
+  int draft = -1;      // the origin that it is
   double healthy = 0;  // upper bound of ||candidate - reference|| / ||reference||
   double ratio = 1;
   double left = 0;           // of the logical tensor
@@ -36,26 +36,21 @@ struct Factor {
   std::map<int32_t, double> of_rank;  // as far as there are whole copies
 };
 
-bool is_gradient_behind_reduction(const trace::What& what) {
-  return what.role == "grad" &&
-         (what.phase == trace::Phase::kUnscaled || what.phase == trace::Phase::kClipped);
-}
-
-std::optional<Scaled> scaled_reference(const SignatureInput& input, int draft) {
-  const auto pair = logical_pair(input);
-  const auto healthy = norm_bounds(input.judge, input.draft.origin.finding.what);
-  if (!pair || !healthy) return std::nullopt;
-  const auto& reference = pair->reference->print.sketch;
-  if (trace::sketch_dot(reference, reference) == 0) return std::nullopt;
-  const Fit fit = fit_sketches(pair->candidate->print.sketch, reference);
-  Scaled result{draft, *pair, healthy->hi, fit.ratio, fit.left, 0, {}};
-  for (const int index : input.draft.records) {
-    const auto& record = input.side.record(index);
-    if (pair->candidate->partial || !covers_all(record)) continue;
-    const trace::Sketch sketch = print_of(record).sketch;
-    const Fit copy = fit_sketches(sketch, reference);
+std::optional<Scaled> scaled_reference(const SideStep& candidate, const SideStep& reference,
+                                       const Judge& judge, const oracle::Logical& mine) {
+  const auto* other = find_logical(reference, mine.what);
+  const auto healthy = norm_bounds(judge, mine.what);
+  if (!healthy || other == nullptr || !has_ratio(mine, *other)) return std::nullopt;
+  const auto& sketch = other->print.sketch;
+  const Fit fit = fit_sketches(mine.print.sketch, sketch);
+  Scaled result{&mine, other, -1, healthy->hi, fit.ratio, fit.left, 0, {}};
+  for (const int index : candidate.step->by_what().at(mine.what)) {
+    const auto& record = candidate.record(index);
+    if (mine.partial || !covers_all(record)) continue;
+    const trace::Sketch of_copy = print_of(record).sketch;
+    const Fit copy = fit_sketches(of_copy, sketch);
     result.copies_left = std::max(result.copies_left, copy.left);
-    result.copies.push_back({record.where.rank, sketch, copy.ratio});
+    result.copies.push_back({record.where.rank, of_copy, copy.ratio});
   }
   return result;
 }
@@ -85,21 +80,46 @@ Factor factor_of(const std::vector<Scaled>& gradients) {
 
 // Shards and shares of several ranks may have several factors.
 bool has_factor(const Scaled& one, const Factor& factor) {
-  return one.ratio >= factor.least - one.healthy && one.ratio <= factor.most + one.healthy &&
-         one.left <= one.healthy + (factor.most - factor.least) && one.copies_left <= one.healthy;
+  const bool copies = std::ranges::all_of(one.copies, [&](const Copy& copy) {
+    return std::abs(copy.ratio - factor.of_rank.at(copy.rank)) <= one.healthy;
+  });
+  return copies && one.copies_left <= one.healthy && one.ratio >= factor.least - one.healthy &&
+         one.ratio <= factor.most + one.healthy &&
+         one.left <= one.healthy + (factor.most - factor.least);
 }
 
 // How far it may have moved a rank's norm: its largest error, relative, with the factor taken off.
 double error_without(const Scaled& one, const Factor& factor) {
-  const auto& reference = one.pair.reference->print;
+  const auto& reference = one.reference->print;
   const auto error = [&](const trace::Sketch& sketch, double ratio) {
     return sketch_distance(scaled(sketch, 1 / ratio), reference.sketch, reference);
   };
-  double largest = error(one.pair.candidate->print.sketch, factor.ratio);
+  double largest = error(one.candidate->print.sketch, factor.ratio);
   for (const Copy& copy : one.copies) {
     largest = std::max(largest, error(copy.sketch, factor.of_rank.at(copy.rank)));
   }
   return largest;
+}
+
+std::vector<PassedOn> passed_on_in(std::vector<Scaled> gradients) {
+  if (gradients.size() <= size_t{kFewest}) return {};
+  const Factor factor = factor_of(gradients);
+  if (factor.least <= 0) return {};
+  const double moved = std::max(std::abs(1 / factor.least - 1), std::abs(1 / factor.most - 1));
+  const auto sharing =
+      std::ranges::count_if(gradients, [&](const Scaled& one) { return has_factor(one, factor); });
+  const auto source = std::ranges::find_if(gradients, [&](const Scaled& one) {
+    return one.draft >= 0 && !has_factor(one, factor) &&
+           error_without(one, factor) >= moved + one.healthy;
+  });
+  if (source == gradients.end() || sharing < kFewest) return {};
+  std::vector<PassedOn> result;
+  for (const Scaled& one : gradients) {
+    // A factor that cannot be told from a rounding explains nothing.
+    if (one.draft < 0 || moved <= one.healthy || !has_factor(one, factor)) continue;
+    result.push_back({one.draft, source->draft});
+  }
+  return result;
 }
 
 }  // namespace
@@ -108,26 +128,27 @@ std::vector<PassedOn> passed_on_by_common_factor(const SideStep& candidate,
                                                  const SideStep& reference, const Judge& judge,
                                                  const std::vector<Draft>& drafts,
                                                  const std::vector<int>& origins) {
-  std::vector<Scaled> gradients;
-  for (const int index : origins) {
-    const Draft& draft = drafts[static_cast<size_t>(index)];
-    if (!is_gradient_behind_reduction(draft.origin.finding.what)) continue;
-    const auto one = scaled_reference({candidate, &reference, judge, draft}, index);
-    if (one) gradients.push_back(*one);
-  }
-  if (gradients.size() <= kFewest) return {};
-  const Factor factor = factor_of(gradients);
-  if (factor.least <= 0) return {};
-  const double moved = std::max(std::abs(1 / factor.least - 1), std::abs(1 / factor.most - 1));
-  const auto source = std::ranges::find_if(gradients, [&](const Scaled& one) {
-    return !has_factor(one, factor) && error_without(one, factor) >= moved + one.healthy;
-  });
-  if (source == gradients.end()) return {};
   std::vector<PassedOn> result;
-  for (const Scaled& one : gradients) {
-    if (has_factor(one, factor)) result.push_back({one.draft, source->draft});
+  for (const auto phase : {trace::Phase::kUnscaled, trace::Phase::kClipped}) {
+    std::map<trace::What, int> draft_of;
+    for (const int index : origins) {
+      const trace::What& what = drafts[static_cast<size_t>(index)].origin.finding.what;
+      if (is_gradient(what, phase)) draft_of.emplace(what, index);
+    }
+    if (draft_of.empty()) continue;
+    std::vector<Scaled> gradients;
+    for (const oracle::Logical& logical : candidate.logicals) {
+      if (!is_gradient(logical.what, phase)) continue;
+      auto one = scaled_reference(candidate, reference, judge, logical);
+      if (!one) continue;
+      const auto draft = draft_of.find(logical.what);
+      if (draft != draft_of.end()) one->draft = draft->second;
+      gradients.push_back(std::move(*one));
+    }
+    const auto more = passed_on_in(std::move(gradients));
+    result.insert(result.end(), more.begin(), more.end());
   }
-  return result.size() < kFewest ? std::vector<PassedOn>{} : result;
+  return result;
 }
 
 }  // namespace nanhunt::compare

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "compare/signatures/pairs.h"
@@ -15,29 +14,16 @@ namespace {
 using oracle::Logical;
 using trace::Phase;
 
-constexpr uint64_t kFewestElements = 16;  // a scalar always has a ratio
-constexpr size_t kFewest = 2;             // gradients that share a factor
-
-bool is_gradient(const trace::What& what, Phase phase) {
-  return what.phase == phase && what.role == "grad";
-}
-
-std::optional<double> ratio_of(const Logical& mine, const SideStep& reference) {
-  const Logical* other = find_logical(reference, mine.what);
-  if (other == nullptr || !mine.complete || !other->complete || mine.shape != other->shape ||
-      mine.print.masked() || other->print.masked() || mine.count < kFewestElements) {
-    return std::nullopt;
-  }
-  if (trace::sketch_dot(other->print.sketch, other->print.sketch) == 0) return std::nullopt;
-  return fit_sketches(mine.print.sketch, other->print.sketch).ratio;
-}
+constexpr size_t kFewest = 2;  // gradients that share a factor
 
 double common_ratio(const SideStep& candidate, const SideStep& reference, Phase phase,
                     double rounding) {
   std::vector<double> ratios;
   for (const Logical& logical : candidate.logicals) {
     if (!is_gradient(logical.what, phase)) continue;
-    if (const auto ratio = ratio_of(logical, reference)) ratios.push_back(*ratio);
+    const Logical* other = find_logical(reference, logical.what);
+    if (other == nullptr || !has_ratio(logical, *other)) continue;
+    ratios.push_back(fit_sketches(logical.print.sketch, other->print.sketch).ratio);
   }
   if (ratios.size() <= kFewest) return 1;
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);

@@ -16,9 +16,8 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr double kLeft = 0.25;            // of |r - 1| ||x||
-constexpr double kNoiseLeft = 0.5;        // the same, of what is healthy
-constexpr uint64_t kFewestElements = 16;  // a scalar always has a ratio
+constexpr double kLeft = 0.25;      // of |r - 1| ||x||
+constexpr double kNoiseLeft = 0.5;  // the same, of what is healthy
 
 std::string group_of_that_size(const SignatureInput& input, double ratio) {
   const oracle::Mesh mesh(input.side.source->facts);
@@ -88,13 +87,12 @@ double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy)
 
 std::optional<Signature> constant_ratio(const SignatureInput& input) {
   const auto pair = logical_pair(input);
-  if (!pair || pair->reference->count < kFewestElements) return std::nullopt;
+  if (!pair || !has_ratio(*pair->candidate, *pair->reference)) return std::nullopt;
   const auto& reference = pair->reference->print;
   const auto& first = input.side.record(input.draft.record);
   const trace::Sketch sketch = covers_all(first) && !pair->candidate->partial
                                    ? print_of(first).sketch
                                    : pair->candidate->print.sketch;
-  if (trace::sketch_dot(reference.sketch, reference.sketch) == 0) return std::nullopt;
   const Fit fit = fit_without_bias(input, *pair).value_or(fit_sketches(sketch, reference.sketch));
   const auto healthy = norm_bounds(input.judge, pair->candidate->what);
   if (std::abs(fit.ratio) < 1e-6 || std::abs(fit.ratio - 1) <= (healthy ? healthy->hi : 0)) {

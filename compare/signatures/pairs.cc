@@ -50,6 +50,18 @@ trace::Sketch scaled(const trace::Sketch& sketch, double factor) {
   return result;
 }
 
+bool has_ratio(const oracle::Logical& candidate, const oracle::Logical& reference) {
+  constexpr uint64_t kFewestElements = 16;
+  return candidate.complete && reference.complete && candidate.shape == reference.shape &&
+         !candidate.print.masked() && !reference.print.masked() &&
+         reference.count >= kFewestElements &&
+         trace::sketch_dot(reference.print.sketch, reference.print.sketch) > 0;
+}
+
+bool is_gradient(const trace::What& what, trace::Phase phase) {
+  return what.phase == phase && what.role == "grad";
+}
+
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference) {
   const double size = trace::sketch_dot(reference, reference);
   const double ratio = trace::sketch_dot(candidate, reference) / size;

@@ -34,6 +34,13 @@ struct Fit {
   double share = 1;  // ||x|| / ||reference||, where x is the reference without its bias
 };
 
+// Whether a ratio says something: both complete, of one shape and finite, the reference not 0, and
+// enough elements, since a scalar always has one.
+bool has_ratio(const oracle::Logical& candidate, const oracle::Logical& reference);
+
+// The gradient of a parameter in that phase.
+bool is_gradient(const trace::What& what, trace::Phase phase);
+
 // Of sketches, which are linear. The reference's must not be 0.
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference);
 
