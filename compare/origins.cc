@@ -141,7 +141,7 @@ int Origins::carried_origin(const SideStep& side, const std::vector<int>& record
 }
 
 int Origins::origin_of(size_t draft) const {
-  const int source = drafts_[draft].passed_on_from;
+  const int source = drafts_[draft].folded_under;
   return source < 0 ? static_cast<int>(draft) : source;
 }
 
@@ -154,7 +154,7 @@ int Origins::failed_before(int64_t step) const {
 
 void Origins::pass_on(int draft, int source) {
   Draft& from = drafts_[static_cast<size_t>(draft)];
-  from.passed_on_from = source;
+  from.folded_under = source;
   drafts_[static_cast<size_t>(source)].origin.passed_on += 1 + from.origin.passed_on;
   std::ranges::replace(taint_, draft, source);
   for (auto& [place, origin] : updates_) {

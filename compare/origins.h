@@ -25,7 +25,7 @@ struct Draft {
   std::vector<int> records;       // all of the leading finding
   std::vector<int> microbatches;  // further ones with the same failure
   std::vector<int64_t> steps;     // and later steps
-  int passed_on_from = -1;        // another draft: this one is no origin after all
+  int folded_under = -1;          // another draft: this one is no origin after all
 };
 
 // The origins of one run so far, in the order in which they were found.
