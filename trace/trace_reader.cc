@@ -192,8 +192,12 @@ struct TraceReader::Impl {
       steps[entry.header.step][entry.header.rank].push_back(std::move(entry));
     }
     world_size = first->header.world_size;
-    // A rank's facts only grow: its last file has them all.
-    for (const auto& [rank, path] : last_of_rank) facts.push_back(SegmentFile(path).facts());
+    // A rank's facts grow: its last file has those that came late. What both say (a ring, why each
+    // was written) is the first one's.
+    for (const auto& [rank, path] : last_of_rank) {
+      facts.push_back(SegmentFile(first_of_rank.at(rank).path).facts());
+      facts.back().facts.merge(SegmentFile(path).facts().facts);
+    }
   }
 
   const RankSegments& segments_of(int64_t step) const {
