@@ -11,8 +11,6 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr int kFewest = 2;  // that share a factor
-
 struct Copy {
   int32_t rank = 0;
   trace::Sketch sketch{};
@@ -53,12 +51,6 @@ std::optional<Scaled> scaled_reference(const SideStep& candidate, const SideStep
     result.copies.push_back({record.where.rank, of_copy, copy.ratio});
   }
   return result;
-}
-
-double median(std::vector<double> of) {
-  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::ranges::nth_element(of, middle);
-  return *middle;
 }
 
 Factor factor_of(const std::vector<Scaled>& gradients) {
@@ -102,17 +94,17 @@ double error_without(const Scaled& one, const Factor& factor) {
 }
 
 std::vector<PassedOn> passed_on_in(std::vector<Scaled> gradients) {
-  if (gradients.size() <= size_t{kFewest}) return {};
+  if (gradients.size() <= kFewestSharing) return {};
   const Factor factor = factor_of(gradients);
   if (factor.least <= 0) return {};
   const double moved = std::max(std::abs(1 / factor.least - 1), std::abs(1 / factor.most - 1));
-  const auto sharing =
-      std::ranges::count_if(gradients, [&](const Scaled& one) { return has_factor(one, factor); });
+  const auto sharing = static_cast<size_t>(
+      std::ranges::count_if(gradients, [&](const Scaled& one) { return has_factor(one, factor); }));
   const auto source = std::ranges::find_if(gradients, [&](const Scaled& one) {
     return one.draft >= 0 && !has_factor(one, factor) &&
            error_without(one, factor) >= moved + one.healthy;
   });
-  if (source == gradients.end() || sharing < kFewest) return {};
+  if (source == gradients.end() || sharing < kFewestSharing) return {};
   std::vector<PassedOn> result;
   for (const Scaled& one : gradients) {
     // A factor that cannot be told from a rounding explains nothing.

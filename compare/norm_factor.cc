@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "compare/signatures/pairs.h"
@@ -14,8 +15,6 @@ namespace {
 using oracle::Logical;
 using trace::Phase;
 
-constexpr size_t kFewest = 2;  // gradients that share a factor
-
 double common_ratio(const SideStep& candidate, const SideStep& reference, Phase phase,
                     double rounding) {
   std::vector<double> ratios;
@@ -25,10 +24,9 @@ double common_ratio(const SideStep& candidate, const SideStep& reference, Phase 
     if (other == nullptr || !has_ratio(logical, *other)) continue;
     ratios.push_back(fit_sketches(logical.print.sketch, other->print.sketch).ratio);
   }
-  if (ratios.size() <= kFewest) return 1;
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::ranges::nth_element(ratios, middle);
-  return std::abs(*middle - 1) <= rounding ? *middle : 1;
+  if (ratios.size() <= kFewestSharing) return 1;
+  const double ratio = median(std::move(ratios));
+  return std::abs(ratio - 1) <= rounding ? ratio : 1;
 }
 
 bool sees_clip(const SideStep& side) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/signatures/pairs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -56,6 +57,12 @@ bool has_ratio(const oracle::Logical& candidate, const oracle::Logical& referenc
          !candidate.print.masked() && !reference.print.masked() &&
          reference.count >= kFewestElements &&
          trace::sketch_dot(reference.print.sketch, reference.print.sketch) > 0;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 bool is_gradient(const trace::What& what, trace::Phase phase) {

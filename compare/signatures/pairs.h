@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "compare/signatures/signature.h"
 
@@ -37,6 +38,12 @@ struct Fit {
 // Whether a ratio says something: both complete, of one shape and finite, the reference not 0, and
 // enough elements, since a scalar always has one.
 bool has_ratio(const oracle::Logical& candidate, const oracle::Logical& reference);
+
+// Gradients that must share a ratio before it is called common.
+inline constexpr size_t kFewestSharing = 2;
+
+// The upper one of an even number; not of nothing.
+double median(std::vector<double> values);
 
 // The gradient of a parameter in that phase.
 bool is_gradient(const trace::What& what, trace::Phase phase);
