@@ -19,9 +19,8 @@ using trace::Phase;
 
 // Gradients of four parameters as a job that clips by itself leaves them; the first and the last
 // are still to be summed over the ranks. `edit` gets rank and number of the parameter.
-TraceBuilder clipped_gradients(int tp, double noise,
-                               const std::function<void(int, int, Values&)>& edit) {
-  TraceBuilder builder(tp);
+void add_step(TraceBuilder& builder, int tp, double noise,
+              const std::function<void(int, int, Values&)>& edit) {
   const char* sites[] = {"embedding.weight", "fc1.weight", "norm.weight", "fc2.weight"};
   for (int rank = 0; rank < tp; ++rank) {
     for (int i = 0; i < 4; ++i) {
@@ -36,12 +35,22 @@ TraceBuilder clipped_gradients(int tp, double noise,
                   share ? partial({64}) : copies({64}));
     }
   }
+}
+
+TraceBuilder clipped_gradients(int tp, double noise, int steps,
+                               const std::function<void(int, int, Values&)>& edit) {
+  TraceBuilder builder(tp);
+  for (int step = 0; step < steps; ++step) {
+    builder.begin_step(step);
+    add_step(builder, tp, noise, edit);
+  }
   return builder;
 }
 
-Verdict judge_gradients(const std::function<void(int, int, Values&)>& edit, double healthy = 1e-3) {
-  const TraceBuilder mine = clipped_gradients(2, healthy, edit);
-  const TraceBuilder other = clipped_gradients(1, 0, [](int, int, Values&) {});
+Verdict judge_gradients(const std::function<void(int, int, Values&)>& edit, double healthy = 1e-3,
+                        int steps = 1) {
+  const TraceBuilder mine = clipped_gradients(2, healthy, steps, edit);
+  const TraceBuilder other = clipped_gradients(1, 0, steps, [](int, int, Values&) {});
   const auto candidate = mine.source(), reference = other.source();
   const auto envelope = envelope_around(reference, healthy);
   JudgeOptions options;
@@ -70,6 +79,17 @@ TEST(CommonFactor, AFactorOfOneRankIsPassedOnFromWhatThatRankHasWrong) {
   ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
   EXPECT_EQ(verdict.origins.front().finding.what.site, "norm.weight");
   EXPECT_THAT(verdict.origins.front().finding.ranks, ElementsAre(1));
+}
+
+TEST(CommonFactor, LaterStepsComeFromWhereTheFirstDid) {
+  const auto wrong = [](int rank, int parameter, Values& values) {
+    if (parameter == 2) values = times(values, rank == 0 ? 0.3 : 0.7);
+    values = times(values, rank == 0 ? 0.95 : 0.93);
+  };
+  const Verdict verdict = judge_gradients(wrong, 1e-3, 2);
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().finding.what.site, "norm.weight");
+  EXPECT_GE(verdict.origins.front().passed_on, 7) << "three of the first step, four of the second";
 }
 
 // The factor is no more than a norm may round (3.8e-6 here), so that only copies that differ by it
