@@ -25,6 +25,7 @@ struct BenchOptions {
   int32_t repeats = 8;       // of a calibration
   int jobs = 1;              // runs of a calibration at a time
   uint64_t noise_seed = 1;
+  std::filesystem::path envelopes = {};  // where they are kept; empty: the runner's work folder
 };
 
 // How often a calibration repeats: the case's own [thresholds], else the subject's `repeats`, else
@@ -38,7 +39,7 @@ class Bench {
       : case_(the_case),
         thresholds_(thresholds),
         runner_(runner),
-        calibrator_(runner),
+        calibrator_(runner, options.envelopes.empty() ? runner.work() : options.envelopes),
         options_(options) {}
 
   RunRequest request(const std::string& purpose, const Settings& settings,

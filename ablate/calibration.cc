@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/calibration.h"
 
+#include <xxhash.h>
+
 #include <cstdio>
 #include <vector>
 
@@ -39,7 +41,25 @@ RunRequest run_of_repeat(const RunRequest& plan, int32_t repeat) {
   return run;
 }
 
+// One number for all values of a trace, in whatever order its records came.
+std::string values_of(const trace::TraceReader& reader) {
+  uint64_t sum = 0;
+  for (const int64_t number : reader.steps()) {
+    for (const trace::Record& record : reader.read_step(number).records) {
+      const trace::Where& where = record.where;
+      const std::string text = trace::describe(record.what) + " " + std::to_string(where.rank) +
+                               " " + std::to_string(where.microbatch) + " " +
+                               std::to_string(record.raw_digest);
+      sum += XXH3_64bits(text.data(), text.size());
+    }
+  }
+  return std::to_string(sum);
+}
+
 }  // namespace
+
+Calibrator::Calibrator(Runner& runner, std::filesystem::path envelopes)
+    : runner_(runner), envelopes_(std::move(envelopes)) {}
 
 std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceReader& candidate,
                                                              const trace::TraceReader& reference,
@@ -48,7 +68,7 @@ std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceR
   run.purpose = "calibration";
   run.plan.repeats = request.repeats;
   run.plan.perturbation = oracle::noise_plan(candidate, reference, request.seed).perturbation;
-  const std::string key = runner_.key_of(run);
+  const std::string key = hash_of(runner_.program_of(run) + values_of(reference));
   std::promise<Shared> mine;
   std::shared_future<Shared> result;
   bool first = false;
@@ -97,7 +117,7 @@ std::vector<std::filesystem::path> Calibrator::in_runs(
 }
 
 Calibrator::Shared Calibrator::build(const RunRequest& plan, const std::string& key, int jobs) {
-  const auto file = runner_.work() / ("envelope-" + key + ".json");
+  const auto file = envelopes_ / ("envelope-" + key + ".json");
   if (std::filesystem::exists(file)) {
     return std::make_shared<oracle::Envelope>(oracle::read_envelope(file));
   }
@@ -110,9 +130,10 @@ Calibrator::Shared Calibrator::build(const RunRequest& plan, const std::string& 
   std::vector<const trace::TraceReader*> pointers;
   for (const trace::TraceReader& reader : perturbed) pointers.push_back(&reader);
   auto envelope = std::make_shared<oracle::Envelope>(oracle::build_envelope(base, pointers, key));
+  std::error_code ignored;  // what cannot be made cannot be written, which is told
+  std::filesystem::create_directories(envelopes_, ignored);
   oracle::write_envelope(*envelope, file);
   // The envelope is all that is needed from here on.
-  std::error_code ignored;
   for (const auto& trace : needless) std::filesystem::remove_all(trace, ignored);
   return envelope;
 }

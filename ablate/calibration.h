@@ -2,8 +2,10 @@
 // Calibration: the reference settings repeated, perturbed as the candidate's roundings ask for, and
 // the envelope built from the repeats. The first repeat is not perturbed, repeat k has the seed
 // `seed + k`. The subject says how: one child process that repeats, or a run of the command per
-// repeat, where the first is the reference run itself. Envelopes are kept in the work folder as
-// envelope-KEY.json; KEY is that of the plan that repeats in one process.
+// repeat, where the first is the reference run itself. Envelopes are kept as envelope-KEY.json. KEY
+// hashes the program, its settings, the plan that repeats in one process and the values that the
+// reference run left: runs that differ only in what the children alone are told (a planted fault)
+// share an envelope if that told the reference nothing.
 #pragma once
 
 #include <future>
@@ -28,7 +30,8 @@ struct CalibrationRequest {
 // Thread safe; equal calibrations at the same time run once.
 class Calibrator {
  public:
-  explicit Calibrator(Runner& runner) : runner_(runner) {}
+  // Keeps envelopes in the folder, which others may share: one at a time.
+  Calibrator(Runner& runner, std::filesystem::path envelopes);
 
   // Throws Error(kUnreadable) when a calibration run fails.
   std::shared_ptr<const oracle::Envelope> envelope(const trace::TraceReader& candidate,
@@ -45,6 +48,7 @@ class Calibrator {
   Shared build(const RunRequest& plan, const std::string& key, int jobs);
 
   Runner& runner_;
+  std::filesystem::path envelopes_;
   std::mutex mutex_;
   std::map<std::string, std::shared_future<Shared>> building_;
 };

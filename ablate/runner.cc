@@ -91,16 +91,21 @@ void Runner::say(const Progress& progress) const {
   if (progress_) progress_(progress);
 }
 
-std::string Runner::key_of(const RunRequest& request) const {
+std::string Runner::program_of(const RunRequest& request) const {
   const CommandLine line =
       command_line(subject_, request.settings, {build_, request.steps, kTracePlaceholder});
   std::string text = program_identity(line) + inherited_settings();
   for (const std::string& word : line.words) text += word + "\n";
   for (const auto& [name, value] : line.environment) text += name + "=" + value + "\n";
-  for (const auto& [name, value] : environment_) text += name + "=" + value + "\n";
   trace::CapturePlan plan = request.plan;
   plan.out = kTracePlaceholder;
-  return hash_of(text + trace::to_json(plan));
+  return text + trace::to_json(plan);
+}
+
+std::string Runner::key_of(const RunRequest& request) const {
+  std::string text = program_of(request);
+  for (const auto& [name, value] : environment_) text += name + "=" + value + "\n";
+  return hash_of(text);
 }
 
 Run Runner::run(const RunRequest& request) {

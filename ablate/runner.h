@@ -69,6 +69,8 @@ class Runner {
   Run run(const RunRequest& request);
   // Runs the subject's check on a run of that request, anew each time.
   CheckRun check(const RunRequest& request, const Run& run);
+  // All that decides a run but the environment that the children alone are told of.
+  std::string program_of(const RunRequest& request) const;
   std::string key_of(const RunRequest& request) const;
   const std::filesystem::path& work() const { return work_; }
   const Subject& subject() const { return subject_; }

@@ -41,6 +41,7 @@ std::unique_ptr<Variant> make_variant(const std::filesystem::path& case_file,
       std::make_unique<ablate::Runner>(children, variant->the_case.subject, options.build,
                                        options.work / folder, environment, ablate::ProgressSink());
   ablate::BenchOptions bench;
+  bench.envelopes = options.work / "envelopes";
   bench.repeats = ablate::calibration_repeats(variant->the_case, variant->thresholds);
   variant->bench = std::make_unique<ablate::Bench>(variant->the_case, variant->thresholds,
                                                    *variant->runner, bench);

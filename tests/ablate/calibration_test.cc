@@ -28,12 +28,14 @@ class Calibration : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  Runner make(const std::string& calibrate, const std::string& words = "{toggles}") {
+  Runner make(const std::string& calibrate, const std::string& words = "{toggles}",
+              const std::string& work = "", std::map<std::string, std::string> environment = {}) {
+    environment["SEEN"] = (folder_ / "seen").string();
     const std::string text = "command = " + std::string(NANHUNT_REPEATING_JOB) + " " + words +
                              "\ncalibrate = " + calibrate +
                              "\n[toggle.a]\nvalues = off on\nreference = off\narg = --a={value}\n";
-    return Runner(children_, parse_subject(text, "job.subject"), "build", folder_ / calibrate,
-                  {{"SEEN", (folder_ / "seen").string()}}, {});
+    return Runner(children_, parse_subject(text, "job.subject"), "build",
+                  folder_ / (work.empty() ? calibrate : work), environment, {});
   }
   RunRequest reference() {
     RunRequest request;
@@ -45,7 +47,7 @@ class Calibration : public ::testing::Test {
   // Runs the reference, calibrates, and returns the envelope's file.
   std::string calibrate(Runner& runner, uint64_t seed = 5) {
     const trace::TraceReader trace(runner.run(reference()).trace);
-    Calibrator calibrator(runner);
+    Calibrator calibrator(runner, runner.work());
     const auto envelope = calibrator.envelope(trace, trace, {reference(), 4, seed, 3});
     std::ostringstream text;
     text << std::ifstream(runner.work() / ("envelope-" + envelope->key + ".json")).rdbuf();
@@ -109,6 +111,23 @@ TEST_F(Calibration, ByRunsKeepsTheReferenceAndGoesOnWhereItWasStopped) {
   EXPECT_TRUE(seen().empty()) << "the envelope is there";
 }
 
+// What the children alone are told of shows in the values of the reference, or not at all.
+TEST_F(Calibration, IsSharedByRunnersWhoseReferencesHaveTheSameValues) {
+  const auto calibrated = [&](const std::string& work, const std::string& fault) {
+    Runner runner = make("runs", "{toggles}", work, {{"FAULT", fault}});
+    const trace::TraceReader trace(runner.run(reference()).trace);
+    seen();
+    Calibrator calibrator(runner, folder_ / "envelopes");
+    return calibrator.envelope(trace, trace, {reference(), 4, 5, 3})->key;
+  };
+  const std::string healthy = calibrated("healthy", "0");
+  EXPECT_EQ(seen().size(), 3u);
+  EXPECT_EQ(calibrated("elsewhere", "0.0"), healthy);
+  EXPECT_TRUE(seen().empty()) << "another runner calibrated for it";
+  EXPECT_NE(calibrated("faulty", "1e-6"), healthy);
+  EXPECT_EQ(seen().size(), 3u);
+}
+
 TEST_F(Calibration, NamesTheRunThatFailed) {
   Runner runs = make("runs");
   const trace::TraceReader trace(runs.run(reference()).trace);
@@ -116,7 +135,7 @@ TEST_F(Calibration, NamesTheRunThatFailed) {
   refused.timeout_s = 1e-6;
   refused.steps = 2;
   try {
-    Calibrator(runs).envelope(trace, trace, {refused, 3, 5, 1});
+    Calibrator(runs, runs.work()).envelope(trace, trace, {refused, 3, 5, 1});
     FAIL() << "calibrated from runs that were ended";
   } catch (const trace::Error& error) {
     EXPECT_EQ(std::string(error.what()).find("calibration"), 0u) << error.what();
