@@ -41,6 +41,7 @@ CollectiveWatch::Issued CollectiveWatch::issue(const C10dCall& call) {
 void CollectiveWatch::pending(Issued issued) {
   std::lock_guard lock(mutex_);
   pending_.push_back(std::move(issued));
+  idle_.store(false, std::memory_order_release);
 }
 
 template <class Fits>
@@ -55,6 +56,7 @@ std::vector<CollectiveWatch::Issued> CollectiveWatch::take(Fits fits) {
       ++issued;
     }
   }
+  idle_.store(pending_.empty(), std::memory_order_release);
   return taken;
 }
 
@@ -85,10 +87,7 @@ void CollectiveWatch::finish() {
   }
 }
 
-bool CollectiveWatch::idle() const {
-  std::lock_guard lock(mutex_);
-  return pending_.empty();
-}
+bool CollectiveWatch::idle() const { return idle_.load(std::memory_order_acquire); }
 
 void CollectiveWatch::record(const Issued& issued, bool waited) {
   CollectiveCall call = issued.call;

@@ -12,6 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -60,6 +61,7 @@ class CollectiveWatch {
   NamePoint name_;
   mutable std::mutex mutex_;
   std::vector<Issued> pending_;
+  std::atomic<bool> idle_{true};  // pending_.empty(), asked before each op of the job
 };
 
 }  // namespace nanhunt::hooks

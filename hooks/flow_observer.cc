@@ -3,11 +3,13 @@
 
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
+#include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hooks/flow_map.h"
@@ -23,6 +25,9 @@ struct OpKind {
   bool writes = false;
   bool by_element = false;  // lists are processed element by element
   bool exact = false;       // rounds only where the result's type is narrower
+  // Reads tensors, and writes to one or returns one with memory of its own. What a view or
+  // something like `reshape`, whose result may be one, does to memory it does by other ops.
+  bool hands_on = false;
 };
 
 // In "Tensor(a!)[] self" the mark sits on the element type.
@@ -70,6 +75,18 @@ constexpr std::string_view kExact[] = {"aten::cat",
                                        "aten::where",
                                        "aten::zero_"};
 
+// Or a list, tuple or optional, of whatever.
+bool may_be_tensor(const c10::Argument& argument) {
+  using enum c10::TypeKind;
+  const c10::TypeKind kind = argument.type()->kind();
+  return kind == TensorType || kind == ListType || kind == TupleType || kind == OptionalType ||
+         kind == AnyType;
+}
+
+bool has_own_memory(const c10::Argument& result) {
+  return may_be_tensor(result) && result.alias_info() == nullptr;
+}
+
 OpKind kind_of(const c10::FunctionSchema& schema) {
   const std::string_view name = schema.name();
   const bool overwrites = overwrites_self(name);
@@ -84,6 +101,8 @@ OpKind kind_of(const c10::FunctionSchema& schema) {
     kind.uses.push_back(use);
     kind.writes = kind.writes || written;
   }
+  kind.hands_on = std::ranges::any_of(schema.arguments(), may_be_tensor) &&
+                  (kind.writes || std::ranges::any_of(schema.returns(), has_own_memory));
   return kind;
 }
 
@@ -107,10 +126,14 @@ struct Operand {
   Use use = Use::kRead;
 };
 
+using Operands = c10::SmallVector<Operand, 4>;
+
 struct FlowContext : at::ObserverContext {
-  const OpKind* kind = nullptr;
-  std::vector<Operand> operands;
-  bool carries = false;
+  FlowContext(const OpKind& of_op, Operands&& of_call)
+      : kind(&of_op), operands(std::move(of_call)) {}
+
+  const OpKind* kind;
+  Operands operands;
 };
 
 template <class Visit>
@@ -137,20 +160,20 @@ std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& functio
   if (map == nullptr) return nullptr;
   try {
     const OpKind* kind = kind_of(function);
-    if (kind == nullptr) return nullptr;
-    auto context = std::make_unique<FlowContext>();
-    context->kind = kind;
+    if (kind == nullptr || !kind->hands_on) return nullptr;
+    Operands operands;
+    bool carries = false;
     const auto inputs = function.inputs();
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Use use = i < kind->uses.size() ? kind->uses[i] : Use::kRead;
       each_tensor(inputs[i], [&](const at::Tensor& tensor, size_t element, size_t elements) {
         if (!tensor.defined() || !tensor.has_storage()) return;
-        context->operands.push_back({tensor, map->carried(tensor), i, element, elements, use});
-        context->carries = context->carries || !context->operands.back().set.records.empty();
+        operands.push_back({tensor, map->carried(tensor), i, element, elements, use});
+        carries = carries || !operands.back().set.records.empty();
       });
     }
-    if (!context->carries) return nullptr;
-    return context;
+    if (!carries) return nullptr;
+    return std::make_unique<FlowContext>(*kind, std::move(operands));
   } catch (...) {
     return nullptr;  // no link is better than a dead training run
   }

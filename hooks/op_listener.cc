@@ -51,16 +51,13 @@ bool is_wait(const at::RecordFunction& function) {
   return std::string_view(function.name()) == "_c10d_functional::wait_tensor";
 }
 
-std::unique_ptr<at::ObserverContext> before(OpListener& listener,
-                                            const at::RecordFunction& function) {
+// Of calls whose end is looked at.
+std::unique_ptr<at::ObserverContext> before_call(const std::shared_ptr<OpListener>& listener,
+                                                 const at::RecordFunction& function) {
   auto context = std::make_unique<ListenerContext>();
+  context->listener = listener;
   if (is_wait(function)) return context;
-  if (is_functional(function)) return nullptr;
-  if (!is_c10d(function)) {
-    listener.before_op(function);
-    return nullptr;
-  }
-  context->issued = listener.before_collective(function);
+  context->issued = listener->before_collective(function);
   if (!context->issued) return nullptr;
   return context;
 }
@@ -70,11 +67,11 @@ std::unique_ptr<at::ObserverContext> before_op(const at::RecordFunction& functio
   if (!thread_listens && !moves_data) return nullptr;
   auto listener = listener_of_thread.lock();
   if (!listener && moves_data) listener = only_listener();
-  if (!listener || !listener->on()) return nullptr;
+  if (!listener) return nullptr;
   try {
-    auto context = before(*listener, function);
-    if (context) static_cast<ListenerContext&>(*context).listener = listener;
-    return context;
+    const bool looked_at = moves_data || is_wait(function);
+    if (looked_at && listener->on()) return before_call(listener, function);
+    if (!looked_at && !is_functional(function)) listener->before_op(function);
   } catch (const std::exception& error) {
     listener->failed(error.what());
   }

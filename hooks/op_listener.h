@@ -20,6 +20,7 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
   virtual bool on() const = 0;
+  // Of every op that moves no data between ranks: thousands a step, so it is called even when off.
   virtual void before_op(const at::RecordFunction& function) = 0;
   // nullopt: not recorded.
   virtual std::optional<CollectiveWatch::Issued> before_collective(

@@ -104,7 +104,7 @@ void Watch::Impl::begin_step() {
 
 void Watch::Impl::before_op(const at::RecordFunction& function) {
   const bool look_for_parameters = !in_step && at::GradMode::is_enabled();
-  if (!look_for_parameters && collectives.idle()) return;
+  if ((!look_for_parameters && collectives.idle()) || !on()) return;
   each_use(function, [&](const at::Tensor& tensor, bool overwritten) {
     if (look_for_parameters && points.is_parameter(tensor)) begin_step();
     collectives.before_use(tensor, overwritten);

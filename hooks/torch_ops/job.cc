@@ -47,7 +47,7 @@ struct Job::Impl : OpListener {
 
   bool on() const override { return watched.rank->on(); }
   void before_op(const at::RecordFunction& function) override {
-    if (collectives.idle()) return;
+    if (collectives.idle() || !on()) return;
     each_use(function, [&](const at::Tensor& tensor, bool overwritten) {
       collectives.before_use(tensor, overwritten);
     });

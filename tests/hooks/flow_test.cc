@@ -127,6 +127,7 @@ TEST_F(Flow, RoundingAddsUp) {
   EXPECT_EQ(rounding(x), 0);
   EXPECT_DOUBLE_EQ(rounding(x * 2), kFp32);
   EXPECT_DOUBLE_EQ(rounding(x * 2 + weight), 2 * kFp32);
+  EXPECT_EQ(rounding(x.t().reshape({-1})), 0) << "where it cannot be a view it copies";
   EXPECT_EQ(rounding(at::cat({x, weight}).t().contiguous().to(at::kDouble)), 0);
   EXPECT_DOUBLE_EQ(rounding(at::linear(x, weight)), kFp32) << "an op inside an op counts once";
   const at::Tensor low = x.to(at::kBFloat16);
