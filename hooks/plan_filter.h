@@ -3,14 +3,36 @@
 // that a filter that matched nothing can be reported.
 #pragma once
 
-#include <atomic>
-#include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/capture_plan.h"
 
 namespace nanhunt::hooks {
+
+// Site patterns of a plan, or its phases, whose names are patterns of themselves. A name is held
+// against them once: a plan may have hundreds, and each record asks.
+class NamePatterns {
+ public:
+  explicit NamePatterns(const std::vector<std::string>& texts);
+
+  bool any_fits(const std::string& name) const;
+  // True without any pattern: that is no filter.
+  bool allow(const std::string& name) const { return patterns_.empty() || any_fits(name); }
+  // Of the patterns, those that no name has met.
+  std::vector<std::string> unmatched() const;
+
+ private:
+  struct Pattern {
+    std::string text;
+    bool matched = false;
+  };
+  mutable std::mutex mutex_;
+  mutable std::vector<Pattern> patterns_;
+  mutable std::unordered_map<std::string, bool> fits_;
+};
 
 class PlanFilter {
  public:
@@ -25,18 +47,8 @@ class PlanFilter {
   std::vector<std::string> unmatched() const;
 
  private:
-  struct Pattern {
-    std::string text;
-    mutable std::atomic<bool> matched{false};
-  };
-  static std::vector<std::unique_ptr<Pattern>> patterns(const std::vector<std::string>& texts);
-  static bool any_fits(const std::vector<std::unique_ptr<Pattern>>& patterns,
-                       const std::string& site);
-
   trace::CapturePlan plan_;
-  std::vector<std::unique_ptr<Pattern>> sites_;
-  std::vector<std::unique_ptr<Pattern>> full_sites_;
-  std::vector<std::unique_ptr<Pattern>> phases_;
+  NamePatterns sites_, full_sites_, phases_;
 };
 
 }  // namespace nanhunt::hooks
