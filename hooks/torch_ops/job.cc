@@ -181,6 +181,13 @@ at::Tensor Job::tap(int64_t point, const at::Tensor& tensor, int64_t microbatch,
   return result;
 }
 
+void Job::tap_each(const std::vector<int64_t>& points, const std::vector<at::Tensor>& tensors,
+                   const std::vector<std::string>& attributes) {
+  for (size_t i = 0; i < points.size() && i < tensors.size() && i < attributes.size(); ++i) {
+    tap(points[i], tensors[i], -1, attributes[i]);
+  }
+}
+
 std::vector<std::string> Job::sources(const at::Tensor& tensor) const {
   std::vector<std::string> sites;
   guarded(*impl_, "sources", [&] {

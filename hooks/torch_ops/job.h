@@ -42,6 +42,9 @@ class Job {
   // `attributes`: JSON object of what differs from call to call, "" for those of the point.
   at::Tensor tap(int64_t point, const at::Tensor& tensor, int64_t microbatch,
                  const std::string& attributes);
+  // Taps of tensors that belong to no microbatch: one call for all parameters of a step.
+  void tap_each(const std::vector<int64_t>& points, const std::vector<at::Tensor>& tensors,
+                const std::vector<std::string>& attributes);
   void scalar(int64_t point, double value);
 
   void fact(const std::string& key, const std::string& value);

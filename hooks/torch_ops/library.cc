@@ -37,6 +37,11 @@ TORCH_LIBRARY(nanhunt, library) {
                      int64_t microbatch, const std::string& attributes) {
         return job->tap(point, tensor, microbatch, attributes);
       })
+      .def("tap_each", [](const Self& job, const std::vector<int64_t>& points,
+                          const std::vector<at::Tensor>& tensors,
+                          const std::vector<std::string>& attributes) {
+        job->tap_each(points, tensors, attributes);
+      })
       .def("sources",
            [](const Self& job, const at::Tensor& tensor) { return job->sources(tensor); })
       .def("scalar",

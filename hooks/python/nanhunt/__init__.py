@@ -29,7 +29,8 @@ def install(microbatches=None, order=None, loss=None):
         return _session
     from . import library
     try:
-        _session = _hooked(library.load(), microbatches, order, loss)
+        library.load()
+        _session = _hooked(microbatches, order, loss)
     except Exception as error:
         library.complain(f"capture is off: {type(error).__name__}: {error}")
         return None
@@ -49,13 +50,13 @@ def _close_at_exit(session):
     os._exit = exit_now
 
 
-def _hooked(classes, microbatches, order, loss):
+def _hooked(microbatches, order, loss):
     import torch
 
     from . import collectives, modules, session, updates
     if os.environ.get("NANHUNT_FORCE_EAGER") == "1":
         torch.compiler.set_stance("force_eager")
-    made = session.Session(classes, microbatches, order, loss)
+    made = session.Session(microbatches, order, loss)
     made.modules = modules.ModuleHooks(made)
     updates.UpdateHooks(made).install()
     collectives.install(made)

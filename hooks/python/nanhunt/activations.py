@@ -12,7 +12,7 @@ import math
 from . import placement
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class BatchShape:
     samples: int
     tokens: int | None = None

@@ -18,6 +18,18 @@ import torch.distributed  # registers the classes of c10d that the library names
 _NAME = "libnanhunt_torch.so"
 
 
+class Job:
+    """The library's Job. Each method is looked up once: that costs torch more than a call."""
+
+    def __init__(self, facts):
+        self._job = torch.classes.nanhunt.Job(facts)
+
+    def __getattr__(self, name):
+        method = getattr(self._job, name)
+        setattr(self, name, method)
+        return method
+
+
 def complain(text):
     """One line on stderr; the job goes on."""
     print(f"nanhunt: {text}", file=sys.stderr, flush=True)
@@ -51,4 +63,3 @@ def load():
         raise RuntimeError(f"{path} was built for torch {needs}, this is torch {have}; "
                            "install nanhunt again in this environment")
     ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
-    return torch.classes.nanhunt

@@ -146,11 +146,12 @@ class ModuleHooks:
         integers = [leaf for leaf in leaves if not leaf.is_floating_point() and leaf.dim() > 0]
         for index, leaf in enumerate(integers):
             role = "tokens" if index == 0 else f"input.{index}"
-            self.session.tap("batch", "forward", role, leaf, self.place(leaf.shape, None))
+            self.session.tap("batch", "forward", role, leaf,
+                             self.session.of_activation(leaf.shape, None))
 
     def first(self, module, arguments, keywords, output):
         """Before the styles: what a DTensor says of itself."""
-        for leaf in pytree.tree_leaves(output):
+        for leaf in leaves_of(output):
             if hasattr(leaf, "placements"):
                 self.styles.show(module, leaf)
                 return
@@ -170,13 +171,6 @@ class ModuleHooks:
 
     # --- records ------------------------------------------------------------------------------
 
-    def place(self, shape, style, scale=1.0):
-        session = self.session
-        if session.batch is None:
-            return None
-        return activations.locate(shape, session.batch, session.samples(), session.mesh, style,
-                                  scale)
-
     def inputs(self, module, site, arguments, keywords):
         """Tensors that no module gave, and those whose place only this module knows."""
         for index, (_, leaf) in enumerate(named_leaves(arguments, keywords)):
@@ -184,16 +178,23 @@ class ModuleHooks:
                 continue
             value = local(leaf)
             known = self.styles.known(value)
+            if known is not None and known.style is not None:
+                continue
             style = self.styles.said(module, value, given=True)
-            if known is not None and (style is None or known.style is not None):
+            if known is not None and style is None:
                 continue
             role = "input" if index == 0 else f"input.{index}"
             style = style or self.styles.by_flow(value)
-            placed = self.place(value.shape, style)
+            placed = self.session.of_activation(value.shape, style)
             self.session.tap(site, "forward", role, value, placed)
             self.styles.remember(site, value, style)
 
     def outputs(self, module, site, output):
+        if type(output) is torch.Tensor:  # as nearly all are
+            if not output.is_floating_point():
+                return None
+            result = self.output(module, site, "output", output)
+            return None if result is output else result
         leaves, structure = pytree.tree_flatten(output)
         changed = False
         number = 0
@@ -213,17 +214,19 @@ class ModuleHooks:
     def output(self, module, site, role, leaf):
         session = self.session
         value = local(leaf)
-        attributes = {"recompute": True} if recomputing() else None
+        attributes = '{"recompute": true}' if recomputing() else ""
         known = self.styles.known(value)
         if known is not None:  # a container that hands on its child's output, or an identity
             if module is not self.entry:
-                session.tap(site, "forward", role, value, self.place(value.shape, known.style),
-                            type(module).__name__, attributes, copied=True)
+                placed = session.of_activation(value.shape, known.style)
+                session.tap(site, "forward", role, value, placed, type(module).__name__,
+                            attributes, copied=True)
                 self.styles.remember(site, value, known.style)
             return leaf
         style = self.styles.of_output(module, value)
-        result = session.tap(site, "forward", role, value, self.place(value.shape, style),
-                             type(module).__name__, attributes)
+        placed = session.of_activation(value.shape, style)
+        result = session.tap(site, "forward", role, value, placed, type(module).__name__,
+                             attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):
             result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
         self.styles.remember(site, local(result), style)
@@ -241,11 +244,12 @@ class ModuleHooks:
             if session.failed or session.step != step or not session.in_step:
                 return None
             value = local(gradient)
-            if tuple(value.shape) != tuple(shape):
+            if value.shape != shape:
                 return None
             here, session.microbatch = session.microbatch, microbatch
             scale = session.mean_of() * session.loss_scale
-            result = session.tap(site, "backward", name, value, self.place(shape, style, scale))
+            placed = session.of_activation(shape, style, scale)
+            result = session.tap(site, "backward", name, value, placed)
             session.microbatch = here
             return None if result is value or hasattr(gradient, "_local_tensor") else result
 
@@ -276,10 +280,14 @@ def inner_modules(module):
 def named_leaves(arguments, keywords):
     """(name, tensor) of a call's arguments; positional ones are called arg0, arg1, ..."""
     for index, argument in enumerate(arguments):
-        for leaf in pytree.tree_leaves(argument):
+        for leaf in leaves_of(argument):
             if isinstance(leaf, torch.Tensor):
                 yield f"arg{index}", leaf
     for name, argument in keywords.items():
-        for leaf in pytree.tree_leaves(argument):
+        for leaf in leaves_of(argument):
             if isinstance(leaf, torch.Tensor):
                 yield name, leaf
+
+
+def leaves_of(value):
+    return (value,) if type(value) is torch.Tensor else pytree.tree_leaves(value)

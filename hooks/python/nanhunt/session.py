@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-from . import library, mesh as meshes, placement
+from . import activations, library, mesh as meshes, placement
 from .names import site_of
 
 
@@ -24,8 +24,7 @@ class Session:
     ranks), loss ("mean" or "sum" of the ranks' losses, None: what FSDP2 does with gradients).
     """
 
-    def __init__(self, classes, microbatches=None, order=None, loss=None):
-        self.classes = classes
+    def __init__(self, microbatches=None, order=None, loss=None):
         self.microbatches = int(os.environ.get("NANHUNT_MICROBATCHES", microbatches or 0)) or None
         self.order = os.environ.get("NANHUNT_SAMPLE_ORDER", order or "interleaved")
         self.loss = os.environ.get("NANHUNT_LOSS", loss)
@@ -45,6 +44,7 @@ class Session:
         self.clipped = False
         self.known_groups = 0
         self.points = {}
+        self.places = {}  # what a placement follows from -> the placement
         self.unseen = []  # modules inside compiled regions
 
     # --- life ---------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class Session:
         mesh["mb"] = [self.steps_microbatches(), 0]
         facts = {"rank": self.mesh.rank, "world_size": self.mesh.world_size, "mesh": mesh,
                  "facts": self.facts()}
-        self.job = self.classes.Job(json.dumps(facts))
+        self.job = library.Job(json.dumps(facts))
         if not self.job.on():
             self.failed = True
             return
@@ -135,8 +135,8 @@ class Session:
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             self.job.fact("autocast", "on")
         self.job.begin_step(self.step)
-        for site, parameter in self.parameters:
-            self.tap(site, "forward", "param", parameter.detach(), self.of_parameter(parameter))
+        self.tap_each((site, "forward", "param", parameter, self.of_parameter(parameter), "", "")
+                      for site, parameter in self.parameters)
 
     def end_step(self):
         if self.in_step:
@@ -171,14 +171,34 @@ class Session:
 
     # --- taps ---------------------------------------------------------------------------------
 
-    def tap(self, site, phase, role, tensor, placed, op="", attributes=None, copied=False):
+    def tap(self, site, phase, role, tensor, placed, op="", attributes="", copied=False):
         """Records the tensor; the one that the job is to go on with (another only in
-        calibration). copied: it has a record already, under another name.
+        calibration). placed: of `place`; attributes: JSON; copied: it has a record already, under
+        another name.
         """
         if not self.in_step:
             return tensor
         value = local(tensor)
-        key = (site, phase, role, op, json.dumps(placed) if placed else "", copied)
+        number = self.number_of(site, phase, role, placed, op, copied)
+        result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1,
+                              attributes)
+        return tensor if result is value else result
+
+    def tap_each(self, records):
+        """Records of a step, not of a microbatch, in one call: there is one for each parameter.
+        records: (site, phase, role, tensor, placed, op, attributes).
+        """
+        if not self.in_step:
+            return
+        numbers, values, texts = [], [], []
+        for site, phase, role, tensor, placed, op, attributes in records:
+            numbers.append(self.number_of(site, phase, role, placed, op, False))
+            values.append(inner_tensor(tensor))
+            texts.append(attributes)
+        self.job.tap_each(numbers, values, texts)
+
+    def number_of(self, site, phase, role, placed, op, copied):
+        key = (site, phase, role, op, id(placed), copied)  # `places` keeps it alive
         number = self.points.get(key)
         if number is None:
             point = {"site": site, "phase": phase, "role": role, "op": op}
@@ -187,9 +207,7 @@ class Session:
             if copied:
                 point["copied"] = True
             number = self.points[key] = self.job.point(json.dumps(point))
-        result = self.job.tap(number, value, self.microbatch if phase in _OF_MICROBATCH else -1,
-                              json.dumps(attributes) if attributes else "")
-        return tensor if result is value else result
+        return number
 
     def scalar(self, site, phase, role, value, attributes=None, op=""):
         if not self.in_step:
@@ -206,32 +224,52 @@ class Session:
 
     # --- placements ---------------------------------------------------------------------------
 
+    def place(self, key, make):
+        """The placement of that key, made once: a job asks hundreds of times a step."""
+        if key not in self.places:
+            self.places[key] = make()
+        return self.places[key]
+
     def axis_of(self, device_mesh, dimension):
         return meshes.axis_of_dimension(device_mesh, dimension,
                                         "dp" if meshes.is_fsdp(self.model) else "tp")
 
     def of_parameter(self, tensor):
         """A parameter, its moments, its reduced gradient."""
+        if type(tensor) is torch.Tensor:
+            return self.of_copy(tensor)
         if hasattr(tensor, "placements"):
-            return placement.of_dtensor(tensor, self.axis_of)
-        if getattr(tensor, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1:
+            return self.place((tensor._spec, tensor._local_tensor.shape),
+                              lambda: placement.of_dtensor(tensor, self.axis_of))
+        if self.cut_by_megatron(tensor):
             return self.of_megatron(tensor, tensor.shape)
-        return placement.whole(tensor.shape, {})
+        return self.of_copy(tensor)
 
     def like_parameter(self, parameter, tensor):
         """A tensor of the parameter's shape: gradient or moment."""
         if hasattr(tensor, "placements") or not hasattr(parameter, "placements"):
-            if getattr(parameter, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1:
+            if self.cut_by_megatron(parameter):
                 return self.of_megatron(parameter, tensor.shape)
             return self.of_parameter(tensor)
-        if tuple(tensor.shape) == tuple(local(parameter).shape):
-            return placement.of_dtensor(parameter, self.axis_of)
-        return placement.whole(tensor.shape, {}) if tensor.dim() == 0 else None
+        if tensor.shape == parameter._local_tensor.shape:
+            return self.of_parameter(parameter)
+        return self.of_copy(tensor) if tensor.dim() == 0 else None
+
+    def of_copy(self, tensor):
+        """One that each rank holds whole."""
+        shape = tensor.shape
+        return self.place(("copy", shape), lambda: placement.whole(shape, {}))
+
+    def cut_by_megatron(self, parameter):
+        return getattr(parameter, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1
 
     def of_megatron(self, parameter, shape):
         if getattr(parameter, "partition_stride", 1) != 1:
             return None
-        shape, dim = list(shape), parameter.partition_dim
+        dim = parameter.partition_dim
+        return self.place((shape, "cut", dim), lambda: self.cut_along(dim, list(shape)))
+
+    def cut_along(self, dim, shape):
         start, logical = [0] * len(shape), list(shape)
         start[dim] = shape[dim] * self.mesh.at("tp")
         logical[dim] = shape[dim] * self.mesh.extent("tp")
@@ -242,12 +280,8 @@ class Session:
         """A gradient before data parallelism and accumulation have summed it."""
         if placed is None:
             return None
-        mesh = dict(placed["mesh"])
-        if mesh.get("dp") == "shard":
-            return None
-        mesh["dp"] = ["partial", "sum", self.mean_of() * self.loss_scale]
-        mesh["mb"] = ["partial", "sum", 1.0]
-        return {**placed, "mesh": mesh}
+        scale = self.mean_of() * self.loss_scale
+        return self.place((id(placed), scale), lambda: unreduced(placed, scale))
 
     def mean_of(self):
         """How many ranks' losses the step's loss is the mean of; 1 where they add up."""
@@ -255,13 +289,30 @@ class Session:
 
     def of_loss(self):
         """A loss of this rank's samples; microbatches add up."""
-        return {"axes": [], "shape": [], "regions": [[[], [], []]],
-                "mesh": {"dp": ["partial", "sum", self.mean_of()],
-                         "mb": ["partial", "sum", 1.0]}}
+        return self.place("loss", lambda: {
+            "axes": [], "shape": [], "regions": [[[], [], []]],
+            "mesh": {"dp": ["partial", "sum", self.mean_of()], "mb": ["partial", "sum", 1.0]}})
+
+    def of_activation(self, shape, style, scale=1.0):
+        """None before the batch is known. style, scale: of activations.locate."""
+        if self.batch is None:
+            return None
+        return self.place((shape, self.batch, self.microbatch, style, scale),
+                          lambda: activations.locate(shape, self.batch, self.samples(), self.mesh,
+                                                     style, scale))
 
     def samples(self):
         return placement.Samples(self.batch.samples, self.mesh.extent("dp"), self.mesh.at("dp"),
                                  self.steps_microbatches(), self.microbatch, self.order)
+
+
+def unreduced(placed, scale):
+    mesh = dict(placed["mesh"])
+    if mesh.get("dp") == "shard":
+        return None
+    mesh["dp"] = ["partial", "sum", scale]
+    mesh["mb"] = ["partial", "sum", 1.0]
+    return {**placed, "mesh": mesh}
 
 
 def alive(kind):
@@ -307,11 +358,20 @@ def recomputing():
 
 def local(tensor):
     """The plain tensor inside a DTensor; waits for an asynchronous one."""
+    tensor = inner_tensor(tensor)
+    return tensor.detach() if isinstance(tensor, torch.nn.Parameter) else tensor
+
+
+def inner_tensor(tensor):
+    """The same, a parameter as it is."""
+    if type(tensor) in _PLAIN:
+        return tensor
     inner = getattr(tensor, "_local_tensor", None)
     if inner is not None:
         tensor = inner
     if type(tensor).__name__ == "AsyncCollectiveTensor":
         tensor = tensor.wait()
-    if isinstance(tensor, torch.nn.Parameter):
-        tensor = tensor.detach()
     return tensor
+
+
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})

@@ -6,6 +6,7 @@ Patched functions call the original first or last and return what it returned.
 """
 
 import functools
+import json
 
 import torch
 from torch.optim.optimizer import (register_optimizer_step_post_hook,
@@ -120,9 +121,9 @@ class UpdateHooks:
             return
         self.norm_known = not hasattr(norm, "placements")
         gradients = {id(tensor) for tensor in tensors}
-        for site, parameter in session.parameters:
-            if parameter.grad is not None and id(parameter.grad) in gradients:
-                self.record(site, parameter, "unscaled")
+        self.record("unscaled", [(site, parameter) for site, parameter in session.parameters
+                                 if parameter.grad is not None
+                                 and id(parameter.grad) in gradients])
         session.clipped = True
         if self.norm_known:  # a partial norm would need a collective of ours
             session.scalar("optimizer", "clipped", "grad_norm", norm)
@@ -153,9 +154,9 @@ class UpdateHooks:
         session.scalar("optimizer", "unscaled", "found_inf", float(found > 0))
         session.loss_scale = 1.0
         if found > 0:
-            for site, parameter in session.parameters:
-                session.tap(site, "update", "param", parameter.detach(),
-                            session.of_parameter(parameter))
+            session.tap_each(
+                (site, "update", "param", parameter, session.of_parameter(parameter), "", "")
+                for site, parameter in session.parameters)
             session.end_step()
 
     @quiet_method
@@ -166,10 +167,12 @@ class UpdateHooks:
 
     # --- optimizer ----------------------------------------------------------------------------
 
-    def record(self, site, parameter, phase):
-        gradient = parameter.grad
-        self.session.tap(site, phase, "grad", gradient.detach(),
-                         self.session.like_parameter(parameter, gradient))
+    def record(self, phase, parameters):
+        """The gradients of these (site, parameter)."""
+        session = self.session
+        session.tap_each((site, phase, "grad", parameter.grad,
+                          session.like_parameter(parameter, parameter.grad), "", "")
+                         for site, parameter in parameters)
 
     def each(self, optimizer):
         for group in optimizer.param_groups:
@@ -183,38 +186,45 @@ class UpdateHooks:
         session = self.session
         if not session.in_step or getattr(optimizer, "grad_scale", None) is not None:
             return  # a fused optimizer unscales by itself: what it is given is still scaled
-        for site, parameter, _ in self.each(optimizer):
-            self.record(site, parameter, "clipped" if session.clipped else "unscaled")
+        self.record("clipped" if session.clipped else "unscaled",
+                    [(site, parameter) for site, parameter, _ in self.each(optimizer)])
 
     @quiet_method
     def after_optimizer(self, optimizer, *_):
         session = self.session
         if not session.in_step:
             return
-        for site, parameter, group in self.each(optimizer):
-            state = optimizer.state.get(parameter, {})
-            op, attributes = described(optimizer, group, state)
-            for role, name in _MOMENTS.items():
-                moment = state.get(name)
-                if isinstance(moment, torch.Tensor):
-                    session.tap(site, "update", role, moment.detach(),
-                                session.like_parameter(parameter, moment), op, attributes)
-            session.tap(site, "update", "param", parameter.detach(),
-                        session.of_parameter(parameter), op, attributes)
-            session.stepped.add(id(parameter))
+        session.tap_each(self.updated(optimizer))
+        session.stepped.update(id(parameter) for _, parameter, _ in self.each(optimizer))
         if optimizer.param_groups:
             session.scalar("optimizer", "update", "learning_rate", optimizer.param_groups[0]["lr"])
         if session.all_stepped():
             session.end_step()
+
+    def updated(self, optimizer):
+        """The records of its parameters and states."""
+        session, op, texts = self.session, type(optimizer).__name__.lower(), {}
+        for site, parameter, group in self.each(optimizer):
+            state = optimizer.state.get(parameter, {})
+            step = state.get("step")
+            told = (id(group), None if step is None else float(step))
+            if told not in texts:  # the same for hundreds of parameters
+                texts[told] = json.dumps(described(group, told[1]))
+            for role, name in _MOMENTS.items():
+                moment = state.get(name)
+                if isinstance(moment, torch.Tensor):
+                    yield (site, "update", role, moment, session.like_parameter(parameter, moment),
+                           op, texts[told])
+            yield (site, "update", "param", parameter, session.of_parameter(parameter), op,
+                   texts[told])
 
 
 _MOMENTS = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq",
             "momentum": "momentum_buffer"}
 
 
-def described(optimizer, group, state):
-    """(op, attributes) as the rules of the optimizer read them."""
-    kind = type(optimizer).__name__.lower()
+def described(group, step):
+    """Attributes as the rules of the optimizer read them."""
     attributes = {name: float(group[name]) for name in ("lr", "eps", "weight_decay", "momentum",
                                                        "dampening")
                   if isinstance(group.get(name), (int, float))}
@@ -225,7 +235,6 @@ def described(optimizer, group, state):
     for name in ("amsgrad", "nesterov", "maximize"):
         if name in group:
             attributes[name] = bool(group[name])
-    step = state.get("step")
     if step is not None:
-        attributes["step"] = float(step)
-    return kind, attributes
+        attributes["step"] = step
+    return attributes
