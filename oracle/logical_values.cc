@@ -10,7 +10,7 @@
 namespace nanhunt::oracle {
 namespace {
 
-constexpr int64_t kReadElements = int64_t{1} << 16;  // of a record, at a time
+constexpr int64_t kReadElements = int64_t{1} << 14;  // of a record, at a time
 // A gap that is read over: cheaper than one more read.
 constexpr int64_t kGapElements = 1024;
 
