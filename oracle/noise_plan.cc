@@ -26,7 +26,7 @@ struct Facts {
   std::set<std::string> ops;
   double partial_sums = 1;  // most terms that a reduction adds at this kind of site and role
   double rounding = 0;      // relative error that the trace followed
-  double relative = 0;      // noise found so far
+  double operands = 0;      // relative error of recorded FP8 operands
   double absolute = 0;      // of a rounding below the normal range, of the logical value
   double divisor = 1;       // of the values recorded there
 };
@@ -129,7 +129,7 @@ void add_fp8(const trace::Step& step, Places& places) {
                                      trace::unit_roundoff(DType::kFloat8E4M3));
   const auto raise = [&](const Place& place, double relative) {
     const auto found = places.find(place);
-    if (found != places.end()) found->second.relative = std::max(found->second.relative, relative);
+    if (found != places.end()) found->second.operands = std::max(found->second.operands, relative);
   };
   for (const auto& record : step.records) {
     if (!is_fp8(record.storage) || record.what.phase != Phase::kForward) continue;
@@ -169,11 +169,15 @@ double rounding_factor(const Facts& candidate, const Facts& reference) {
 constexpr double kManyRoundings = 2;
 
 double relative_noise(const Facts& candidate, const Facts& reference) {
-  double relative = std::max(candidate.unit_roundoff, reference.unit_roundoff) *
-                    rounding_factor(candidate, reference);
+  return std::max(candidate.unit_roundoff, reference.unit_roundoff) *
+         rounding_factor(candidate, reference);
+}
+
+// So many roundings are those of operands: what the result itself is rounded to counts once.
+double operand_noise(const Facts& candidate, const Facts& reference) {
   const double followed = std::max(candidate.rounding, reference.rounding);
-  if (followed >= kManyRoundings * relative) relative = followed;
-  return std::max({relative, candidate.relative, reference.relative});
+  const bool many = followed >= kManyRoundings * relative_noise(candidate, reference);
+  return std::max({many ? followed : 0, candidate.operands, reference.operands});
 }
 
 // In the reference's own values.
@@ -185,8 +189,9 @@ double absolute_noise(const Facts& candidate, const Facts& reference) {
 std::string key_of(const std::vector<trace::NoiseRule>& noise) {
   std::string text;
   for (const auto& rule : noise) {
-    char number[48];
-    std::snprintf(number, sizeof number, "%.6g|%.6g", rule.relative, rule.absolute);
+    char number[64];
+    std::snprintf(number, sizeof number, "%.6g|%.6g|%.6g", rule.relative, rule.absolute,
+                  rule.operands);
     text += rule.site + "|" + rule.phase + "|" + rule.role + "|" + number + "\n";
   }
   char key[20];
@@ -214,7 +219,8 @@ NoisePlan noise_plan(const trace::TraceReader& candidate, const trace::TraceRead
     const Facts& other = found == theirs.end() ? facts : found->second;
     plan.perturbation.noise.push_back({std::get<0>(place), std::get<2>(place),
                                        std::string(trace::name_of(std::get<1>(place))),
-                                       relative_noise(other, facts), absolute_noise(other, facts)});
+                                       relative_noise(other, facts), absolute_noise(other, facts),
+                                       operand_noise(other, facts)});
   }
   plan.key = key_of(plan.perturbation.noise);
   return plan;

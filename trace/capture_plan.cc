@@ -134,7 +134,8 @@ NoiseRule read_noise_rule(const Json& json, const std::string& path) {
                   if (value != "") rule.phase = read_phase_name(value);
                 }},
                plain_field("relative", rule.relative),
-               plain_field("absolute", rule.absolute)});
+               plain_field("absolute", rule.absolute),
+               plain_field("operands", rule.operands)});
   return rule;
 }
 
@@ -164,7 +165,8 @@ Json json_of(const Perturbation& perturbation) {
                      {"role", rule.role},
                      {"phase", rule.phase},
                      {"relative", rule.relative},
-                     {"absolute", rule.absolute}});
+                     {"absolute", rule.absolute},
+                     {"operands", rule.operands}});
   return {{"seed", perturbation.seed},
           {"ulp_parameters", perturbation.ulp_parameters},
           {"noise", std::move(noise)}};

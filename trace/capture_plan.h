@@ -16,16 +16,22 @@
 
 namespace nanhunt::trace {
 
-// Noise at the taps that fit: to each element x but 0 is added max(relative |x|, absolute) xi, xi
-// uniform in [-1, 1], then it is rounded to the tensor's own type. Stands for one rounding of
-// another type: relative is its unit roundoff, absolute half its smallest subnormal (calibration
-// only).
+// Noise at the taps that fit (calibration only). Each element x(i, j) but 0 becomes
+//   x + max(relative |x|, absolute, operands s) xi + operands c
+// rounded to the tensor's own type, xi uniform in [-1, 1]. Relative and absolute stand for one
+// rounding of another type: its unit roundoff, half its smallest subnormal. Operands stands for the
+// roundings of a product's operands, relative to their size. Those leave the error of large terms
+// where the terms cancel, hence s = rms(row i) rms(column j) / rms(tensor), rows running along the
+// last dimension; and a weight's are the same for all samples and tokens, hence
+// c = +-x(i, p(j)) / sqrt(3), with one permutation p and one sign a column. A tensor of one row or
+// one column has s = rms(tensor) and c = 0.
 struct NoiseRule {
   std::string site;   // pattern as in rules_file.h, "**" = any
   std::string role;   // "" = any
   std::string phase;  // "" = any
   double relative = 0;
   double absolute = 0;
+  double operands = 0;
 };
 
 struct Perturbation {

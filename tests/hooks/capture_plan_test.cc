@@ -41,7 +41,8 @@ CapturePlan every_field_set() {
   plan.repeats = 7;
   plan.perturbation = Perturbation{.seed = 0xFFFF'FFFF'FFFF'FFFF,
                                    .ulp_parameters = false,
-                                   .noise = {{"**.mlp", "output", "backward", 0x1.fp-9, 0x1p-25}}};
+                                   .noise = {{"**.mlp", "output", "backward", 0x1.fp-9, 0x1p-25,
+                                              0x1.8p-4}}};
   return plan;
 }
 
@@ -70,6 +71,7 @@ TEST(CapturePlan, SurvivesItsJson) {
   EXPECT_EQ(back.perturbation->noise[0].phase, "backward");
   EXPECT_EQ(back.perturbation->noise[0].relative, 0x1.fp-9) << "to the last bit";
   EXPECT_EQ(back.perturbation->noise[0].absolute, 0x1p-25);
+  EXPECT_EQ(back.perturbation->noise[0].operands, 0x1.8p-4);
 }
 
 TEST(CapturePlan, OnlyTheFolderIsNeeded) {

@@ -60,6 +60,62 @@ TEST(Noise, NeverLessThanTheAbsoluteOneButForZeros) {
       << "the relative one is larger there";
 }
 
+trace::Perturbation operands_plan(uint64_t seed) {
+  trace::Perturbation plan = plan_with(seed);
+  plan.noise = {{"**", "", "", 0, 0, kRelative}};
+  return plan;
+}
+
+double norm_of(const at::Tensor& x) {
+  return x.to(at::kDouble).norm().item<double>();
+}
+
+// A small element between large ones is what large terms left that cancelled.
+TEST(Noise, OfOperandsGoesByRowAndColumn) {
+  at::Tensor x = at::ones({64, 64}, at::kFloat);
+  x.narrow(0, 0, 1).mul_(1e-3);                  // a small row
+  x.narrow(1, 5, 1).mul_(1e-6);                  // a small column
+  x.narrow(0, 9, 1).narrow(1, 9, 1).mul_(1e-6);  // a small element
+  const at::Tensor off = (with_noise(operands_plan(1), place("a"), x, std::nullopt) - x).abs();
+  const auto at_element = [&](int row, int column) { return off[row][column].item<float>(); };
+  EXPECT_GT(at_element(9, 9), 1e-2 * kRelative);
+  EXPECT_LT(off[0].max().item<float>(), 1e-2 * kRelative) << "its row is small";
+  EXPECT_NEAR(norm_of(off) / norm_of(x), kRelative * std::sqrt(2.0 / 3), 0.1 * kRelative)
+      << "two errors of deviation r / sqrt(3)";
+  EXPECT_TRUE(at::equal(with_noise(operands_plan(1), place("a"), at::zeros({4, 4}), std::nullopt),
+                        at::zeros({4, 4})));
+}
+
+// What a rounded weight does to one token it does to all: a sum over tokens does not average it
+// out, as it does the errors of each element by itself.
+TEST(Noise, OfOperandsIsPartlyTheSameInAllRows) {
+  const at::Tensor x = at::ones({4096, 8}, at::kFloat);
+  const auto off_in_sum = [&](const trace::Perturbation& plan) {
+    const at::Tensor sums = with_noise(plan, place("a"), x, std::nullopt).sum(0);
+    return norm_of(sums - x.sum(0)) / norm_of(x.sum(0));
+  };
+  EXPECT_NEAR(off_in_sum(operands_plan(1)), kRelative / std::sqrt(3.0), 0.1 * kRelative);
+  EXPECT_LT(off_in_sum(plan_with(1)), 0.1 * kRelative);
+}
+
+TEST(Noise, OfOperandsIsSharedByMicrobatchesToo) {
+  const at::Tensor x = at::ones({4096, 8}, at::kFloat);
+  const auto off_in_sum = [&](int microbatch, uint64_t seed) {
+    NoisePlace here = place("a");
+    here.microbatch = microbatch;
+    return (with_noise(operands_plan(seed), here, x, std::nullopt) - x).sum(0) / 4096;
+  };
+  EXPECT_LT(norm_of(off_in_sum(0, 1) - off_in_sum(1, 1)), 0.2 * norm_of(off_in_sum(0, 1)));
+  EXPECT_GT(norm_of(off_in_sum(0, 1) - off_in_sum(0, 2)), 0.2 * norm_of(off_in_sum(0, 1)));
+}
+
+TEST(Noise, OfOperandsOfAVectorHasTheSizeOfItsElements) {
+  const at::Tensor x = at::ones({4096}, at::kFloat);
+  const at::Tensor off = with_noise(operands_plan(1), place("a"), x, std::nullopt) - x;
+  EXPECT_LE(off.abs().max().item<float>(), kRelative * (1 + 1e-3));
+  EXPECT_NEAR(norm_of(off) / norm_of(x), kRelative / std::sqrt(3.0), 0.1 * kRelative);
+}
+
 TEST(Noise, OnlyWhereItIsPlanned) {
   const at::Tensor x = sample();
   EXPECT_TRUE(with_noise(plan_with(1), place("quiet.a"), x, std::nullopt).is_same(x));
