@@ -162,10 +162,12 @@ def command_of_msprobe():
 
 
 def msprobe(level, pair, dump, second):
+    """It takes the folder of one step."""
     result = dump.folder / "result"
-    return Row(f"msProbe compare {level}", pair, dump,
-               [[command_of_msprobe(), "compare", "-tp", dump.folder / second, "-gp",
-                 dump.folder / "first", "-o", result]], {0}, result)
+    commands = [[command_of_msprobe(), "compare", "-tp", dump.folder / second / step.name,
+                 "-gp", step, "-o", result]
+                for step in sorted((dump.folder / "first").glob("step*"))]
+    return Row(f"msProbe compare {level}", pair, dump, commands, {0}, result)
 
 
 # --- the table ----------------------------------------------------------------------------------
