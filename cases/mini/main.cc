@@ -33,7 +33,7 @@ struct Run {
   RunRecorders& recorders;
 
   void rank(World& world, int rank) const {
-    // Said on each thread: MKL and OpenMP count for each, and products go in another order with two.
+    // Said on each thread: MKL and OpenMP count for each, and two sum products in another order.
     at::set_num_threads(1);
     Mesh mesh(world, config, rank);
     for (int repeat = 0; repeat < recorders.repeats(); ++repeat) {

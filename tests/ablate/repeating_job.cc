@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training program without training: writes the traces that its capture plan asks for, with noise
-// by the plan's perturbation, and notes the seed of each in $SEEN. $FAULT is added to all values. Like the programs of this tree
-// it repeats itself when the plan says so; with --once it does not know how.
+// by the plan's perturbation, and notes the seed of each in $SEEN. $FAULT is added to all values.
+// Like the programs of this tree it repeats itself when the plan says so; with --once it does not
+// know how.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -22,8 +23,10 @@ void train(const trace::CapturePlan& plan) {
       const uint64_t seed = plan.perturbation->seed * 2 + (site == "fc1" ? 0 : 1);
       values = compare::test::plus(values, compare::test::normal_values(kValues, seed, 1e-3));
     }
-    const char* fault = std::getenv("FAULT");
-    if (fault) values = compare::test::plus(values, compare::test::Values(kValues, std::atof(fault)));
+    if (const char* fault = std::getenv("FAULT")) {
+      const auto offset = static_cast<float>(std::atof(fault));
+      values = compare::test::plus(values, compare::test::Values(kValues, offset));
+    }
     builder.add({.site = site}, values, compare::test::copies({8, 8}));
   }
   builder.write(plan.out, plan.level == trace::Level::kFull);
