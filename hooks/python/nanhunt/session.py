@@ -236,13 +236,11 @@ class Session:
 
     def of_parameter(self, tensor):
         """A parameter, its moments, its reduced gradient."""
-        if type(tensor) is torch.Tensor:
-            return self.of_copy(tensor)
-        if hasattr(tensor, "placements"):
-            return self.place((tensor._spec, tensor._local_tensor.shape),
-                              lambda: placement.of_dtensor(tensor, self.axis_of))
         if self.cut_by_megatron(tensor):
             return self.of_megatron(tensor, tensor.shape)
+        if type(tensor) not in _PLAIN and hasattr(tensor, "placements"):
+            return self.place((tensor._spec, tensor._local_tensor.shape),
+                              lambda: placement.of_dtensor(tensor, self.axis_of))
         return self.of_copy(tensor)
 
     def like_parameter(self, parameter, tensor):
@@ -261,7 +259,7 @@ class Session:
         return self.place(("copy", shape), lambda: placement.whole(shape, {}))
 
     def cut_by_megatron(self, parameter):
-        return getattr(parameter, "tensor_model_parallel", False) and self.mesh.extent("tp") > 1
+        return self.mesh.extent("tp") > 1 and getattr(parameter, "tensor_model_parallel", False)
 
     def of_megatron(self, parameter, shape):
         if getattr(parameter, "partition_stride", 1) != 1:
