@@ -83,10 +83,10 @@ class OperandErrors {
     mean_square_ = values.numel() > 0 ? squares_ / static_cast<double>(values.numel()) : 0;
   }
 
-  // Of squares, (row / columns) (column / rows) / (all / elements) is row column / all.
+  // Of squares, (row / columns) (column / rows) / (all / elements) is row column / all; half of it.
   double size(int64_t i) const {
     if (is_vector() || squares_ == 0) return std::sqrt(mean_square_);
-    return std::sqrt(row_squares_[row(i)] * (column_squares_[column(i)] / squares_));
+    return std::sqrt(row_squares_[row(i)] * (column_squares_[column(i)] / squares_) / 2);
   }
 
   double shared_by_rows(int64_t i) const {
@@ -95,7 +95,7 @@ class OperandErrors {
     const double other = value_[i - static_cast<int64_t>(at) + partner_[at]];
     if (!std::isfinite(other)) return 0;
     const bool positive = (mix(seed_, columns_ + at) & 1) != 0;
-    return (positive ? other : -other) / std::sqrt(3.0);
+    return (positive ? other : -other) / std::sqrt(6.0);
   }
 
  private:

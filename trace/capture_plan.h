@@ -21,9 +21,9 @@ namespace nanhunt::trace {
 // rounded to the tensor's own type, xi uniform in [-1, 1]. Relative and absolute stand for one
 // rounding of another type: its unit roundoff, half its smallest subnormal. Operands stands for the
 // roundings of a product's operands, relative to their size. Those leave the error of large terms
-// where the terms cancel, hence s = rms(row i) rms(column j) / rms(tensor), rows running along the
-// last dimension; and a weight's are the same for all samples and tokens, hence
-// c = +-x(i, p(j)) / sqrt(3), with one permutation p and one sign a column. A tensor of one row or
+// where the terms cancel, hence s = rms(row i) rms(column j) / rms(tensor) / sqrt(2), rows running
+// along the last dimension; and a weight's are the same for all samples and tokens, hence
+// c = +-x(i, p(j)) / sqrt(6), with one permutation p and one sign a column. A tensor of one row or
 // one column has s = rms(tensor) and c = 0.
 struct NoiseRule {
   std::string site;   // pattern as in rules_file.h, "**" = any
