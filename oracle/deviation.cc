@@ -38,7 +38,7 @@ std::string obstacle(const Logical& candidate, const Logical& reference) {
   return "";
 }
 
-// What a row, or less of it, adds. Elements go to lane index % kLanes, and the lanes are added from
+// What a row adds. Elements go to lane index % kLanes, and the lanes are added from
 // the first to the last: the sums do not depend on the machine.
 struct Lanes {
   double difference[kLanes] = {}, reference[kLanes] = {}, largest[kLanes] = {};
