@@ -94,6 +94,14 @@ json number(double value) {
   return value;
 }
 
+json links_json(const trace::Record& record) {
+  json links = json::array();
+  for (const trace::Link& link : record.links) {
+    links.push_back({{"sequence", link.sequence}, {"grade", trace::name_of(link.grade)}});
+  }
+  return links;
+}
+
 json row_json(const trace::Record& record) {
   const trace::Statistics& s = record.statistics;
   return {{"step", record.what.step},
@@ -103,6 +111,13 @@ json row_json(const trace::Record& record) {
           {"phase", trace::name_of(record.what.phase)},
           {"site", record.what.site},
           {"role", record.what.role},
+          {"occurrence", record.what.occurrence},
+          {"lane", trace::name_of(record.where.lane)},
+          {"op", record.op},
+          {"attributes", record.attributes},
+          {"compute", trace::name_of(record.compute)},
+          {"rounding", number(record.rounding)},
+          {"links", links_json(record)},
           {"dtype", trace::name_of(record.storage)},
           {"shape", record.local_shape},
           {"nan", s.nan},
