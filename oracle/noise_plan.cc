@@ -31,14 +31,10 @@ struct Facts {
   double divisor = 1;       // of the values recorded there
 };
 
-bool is_fp8(DType dtype) {
-  return dtype == DType::kFloat8E4M3 || dtype == DType::kFloat8E5M2;
-}
-
 bool carries_noise(const trace::Record& record) {
   const Phase phase = record.what.phase;
   return (phase == Phase::kForward || phase == Phase::kLoss || phase == Phase::kBackward) &&
-         trace::is_floating(record.storage) && !is_fp8(record.storage) &&
+         trace::is_floating(record.storage) && !trace::is_fp8(record.storage) &&
          record.what.role != "param";
 }
 
@@ -132,7 +128,7 @@ void add_fp8(const trace::Step& step, Places& places) {
     if (found != places.end()) found->second.operands = std::max(found->second.operands, relative);
   };
   for (const auto& record : step.records) {
-    if (!is_fp8(record.storage) || record.what.phase != Phase::kForward) continue;
+    if (!trace::is_fp8(record.storage) || record.what.phase != Phase::kForward) continue;
     const std::string kind = trace::site_kind(record.what.site);
     raise({kind, Phase::kForward, "output"}, forward);
     raise({kind, Phase::kBackward, "grad_input"}, backward);

@@ -71,6 +71,8 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 }
 
 size_t size_of(DType dtype) { return facts_of(dtype).size; }
+bool is_fp8(DType dtype) { return dtype == DType::kFloat8E4M3 || dtype == DType::kFloat8E5M2; }
+
 bool is_floating(DType dtype) { return facts_of(dtype).max_finite != 0; }
 double max_finite(DType dtype) { return facts_of(dtype).max_finite; }
 double unit_roundoff(DType dtype) { return facts_of(dtype).unit_roundoff; }

@@ -30,6 +30,7 @@ std::string_view name_of(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
 size_t size_of(DType dtype);  // bytes per element
 bool is_floating(DType dtype);
+bool is_fp8(DType dtype);
 double max_finite(DType dtype);  // largest finite value of a floating type
 // Unit roundoff u = eps/2 of a floating type: 2^-53, 2^-24, 2^-11, 2^-8, 2^-4, 2^-3; 0 for the
 // others.
