@@ -55,8 +55,9 @@ at::Tensor core_attention(RankContext& context, const Attention& attention, cons
   const bool fused = context.config.fused_attention;
   const int64_t size = context.config.hidden / context.config.heads;
   const double scale = score_scale(context, size);
-  const nlohmann::json attributes{
-      {"scale", scale}, {"causal", true}, {"heads", context.config.heads}};
+  nlohmann::json attributes{
+      {"scale", scale}, {"causal", true}, {"heads", context.config.heads}, {"head_size", size}};
+  if (!context.config.learned_positions) attributes["rotary_base"] = kRotaryBase;
   Site site;
   site.name =
       "decoder.layers." + std::to_string(attention.layer) + ".self_attention.core_attention";

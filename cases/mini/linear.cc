@@ -31,10 +31,9 @@ std::string scale_attribute(double scale) {
 }
 
 // Shows an FP8 operand to the taps; the values that go on.
-Quantised tapped(RankContext& context, hooks::TapPoint point, const std::string& role,
+Quantised tapped(RankContext& context, hooks::TapPoint point, trace::DType dtype,
                  Quantised quantised) {
-  point.role = role;
-  point.rounded_to = trace::DType::kFloat8E4M3;
+  point.rounded_to = dtype;
   point.attributes = scale_attribute(quantised.scale);
   quantised.codes = context.taps.tap(point, quantised.codes);
   return quantised;
@@ -44,11 +43,11 @@ Operands fp8_operands(RankContext& context, const Linear& linear, const Site& in
                       const at::Tensor& input) {
   const Quantised x =
       tapped(context, activation_point(context, input_site, trace::Phase::kForward, "input"),
-             "input", quantise(input.detach(), trace::DType::kFloat8E4M3));
+             trace::DType::kFloat8E4M3, quantise(input.detach(), trace::DType::kFloat8E4M3));
   hooks::TapPoint weight_point =
       activation_point(context, input_site, trace::Phase::kForward, "weight");
   weight_point.placement = context.placements.parameter(linear.weight->layout);
-  const Quantised w = tapped(context, weight_point, "weight",
+  const Quantised w = tapped(context, weight_point, trace::DType::kFloat8E4M3,
                              quantise(linear.weight->value.detach(), trace::DType::kFloat8E4M3));
   double forward_scale = x.scale;
   if (context.is_in_layer(FaultName::kFp8DequantiseScale, linear.layer) &&
@@ -61,7 +60,7 @@ Operands fp8_operands(RankContext& context, const Linear& linear, const Site& in
 // input * weight^T, FP32 accumulation. The input's gradient is rounded, the weight's is not
 // (parameters round it when they take it).
 at::Tensor product(RankContext& context, const Linear& linear, const Site& input_site,
-                   const at::Tensor& input) {
+                   const Site& output_site, const at::Tensor& input) {
   const bool fp8 = context.config.fp8 && linear.layer >= 0;
   const at::Tensor& weight = linear.weight->value;
   Operands operands;
@@ -77,13 +76,16 @@ at::Tensor product(RankContext& context, const Linear& linear, const Site& input
     const at::NoGradGuard no_grad;
     return forward();
   }();
+  const hooks::TapPoint point =
+      activation_point(context, output_site, trace::Phase::kBackward, "grad_operand");
   return with_backward(
       {input, weight}, [&] { return output; },
-      [&context, operands, fp8](const at::Tensor& gradient) -> std::vector<at::Tensor> {
+      [&context, operands, fp8, point](const at::Tensor& gradient) -> std::vector<at::Tensor> {
         at::Tensor rows = rows_of(gradient);
         if (fp8) {
-          const Quantised g = quantise(rows, trace::DType::kFloat8E5M2);
-          rows = g.dequantised(g.scale);
+          const Quantised g = tapped(context, point, trace::DType::kFloat8E5M2,
+                                     quantise(gradient, trace::DType::kFloat8E5M2));
+          rows = rows_of(g.dequantised(g.scale));
         }
         const at::Tensor grad_input = at::mm(rows, operands.weight).view(operands.input.sizes());
         const at::Tensor grad_weight = at::mm(rows.t(), rows_of(operands.input));
@@ -110,11 +112,11 @@ at::Tensor column_input(RankContext& context, const Linear& linear, const at::Te
 
 at::Tensor column_parallel(RankContext& context, const Linear& linear, const at::Tensor& input) {
   const at::Tensor whole = column_input(context, linear, input);
-  at::Tensor output = product(context, linear, input_site(linear, false, false), whole);
-  if (linear.bias != nullptr) output = output + linear.bias->value;
   const Site site{linear.site,
                   "linear",
                   {.channels = linear.outputs, .channels_sharded = context.config.tp > 1}};
+  at::Tensor output = product(context, linear, input_site(linear, false, false), site, whole);
+  if (linear.bias != nullptr) output = output + linear.bias->value;
   if (linear.position == 2) output = with_fc1_faults(context, linear.layer, output);
   return site_output(context, site, output);
 }
@@ -124,8 +126,8 @@ at::Tensor row_parallel(RankContext& context, const Linear& linear, const at::Te
   const bool proj = linear.position == 1;
   const Site input_here = input_site(linear, sharded, false);
   const at::Tensor seen = site_gradient(context, input_here, "grad_input", input);
-  at::Tensor output = product(context, linear, input_here, seen);
   const Site whole{linear.site, "linear", {.channels = linear.outputs}};
+  at::Tensor output = product(context, linear, input_here, whole, seen);
   // On every rank, and none after the reduction.
   const bool bias_before =
       proj && context.is_in_layer(FaultName::kRowBiasOnEveryRank, linear.layer);
@@ -158,7 +160,7 @@ at::Tensor output_layer(RankContext& context, const Linear& linear, const at::Te
                    .channels_sharded = context.config.tp > 1,
                    .batch_first = context.config.batch_first}};
   return site_output(context, site,
-                     product(context, linear, input_site(linear, false, false), whole));
+                     product(context, linear, input_site(linear, false, false), site, whole));
 }
 
 }  // namespace nanhunt::mini

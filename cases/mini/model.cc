@@ -5,6 +5,8 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cases/mini/autograd.h"
 #include "cases/mini/cross_entropy.h"
 #include "cases/mini/sample_split.h"
@@ -61,6 +63,7 @@ at::Tensor masked_mean(RankContext& context, const at::Tensor& token_loss,
   point.microbatch = context.microbatch;
   point.placement = context.placements.scalar({.dp = true, .microbatch = true});
   point.op = "masked_mean";
+  point.attributes = nlohmann::json{{"denominator", batch.denominator}}.dump();
   return with_backward(
       {loss}, [&] { return context.taps.tap(point, loss.detach()); },
       [](const at::Tensor& gradient) -> std::vector<at::Tensor> { return {gradient}; });

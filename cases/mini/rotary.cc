@@ -22,7 +22,7 @@ Table make_table(int64_t tokens, int64_t size) {
   const at::NoGradGuard no_grad;
   const at::Tensor exponents = at::arange(0, size, 2, at::kDouble) / static_cast<double>(-size);
   const at::Tensor half =
-      at::outer(at::arange(0, tokens, at::kDouble), at::pow(10000.0, exponents));
+      at::outer(at::arange(0, tokens, at::kDouble), at::pow(kRotaryBase, exponents));
   const at::Tensor angles = at::cat({half, half}, -1).view({tokens, 1, 1, size});
   return {tokens, size, angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
 }

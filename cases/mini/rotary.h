@@ -7,6 +7,8 @@
 
 namespace nanhunt::mini {
 
+inline constexpr double kRotaryBase = 10000;
+
 // [tokens, samples, heads, head size], first token at position 0.
 at::Tensor rotate(const at::Tensor& heads);
 
