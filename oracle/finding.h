@@ -43,6 +43,8 @@ struct Finding {
   double allowed = 0;
   std::string unit;      // "relative norm", "elements", "ulp", ...
   std::string evidence;  // one sentence with the numbers
+  // Of a recomputed gradient, else empty: the sites whose derivatives went into it, and its own.
+  std::vector<std::string> derivative_of;
 
   // False when no copy could be told right: the whole group is named.
   bool which_known() const { return decider != Decider::kNone; }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// add: the sum of its operands, as of a residual stream; its gradient is handed on. A parameter
+// that was added to every row gets the sum over them.
+#include "oracle/replay/ops.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+std::optional<Recomputed> forward(Call& call) {
+  std::optional<Recomputed> total;
+  for (const Tensor* operand : call.activations()) {
+    auto aligned = shaped_like_target(call, *operand);
+    if (!aligned) return std::nullopt;
+    Recomputed term = exactly(std::move(aligned->values));
+    total = total ? sum(std::move(*total), term) : std::move(term);
+  }
+  return total;
+}
+
+std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+  if (!parameter_name(call.target()).empty()) return sum_of_rows(gradient);
+  auto aligned = shaped_like_target(call, gradient);
+  if (!aligned) return std::nullopt;
+  return exactly(std::move(aligned->values));
+}
+
+}  // namespace
+
+Replay add() {
+  return {{"add"}, "y = a + b", forward, backward};
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// cross_entropy over a vocabulary that may be cut (Megatron-LM, vocab_parallel_cross_entropy), a
+// record at a time by its role:
+//   logits_max = max of this rank's logits
+//   target_logit = logit of the label - max, 0 where another rank has the label
+//   sum_exp = sum of exp(logit - max)
+//   token_loss = log(sum_exp) - target_logit
+//   dlogit = g (exp(logit - max) / sum_exp - [label])
+// exp turns the rounding of its argument a into |a| u of the result, hence 1 + |a|.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracle/replay/ops.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+constexpr double kRoundings = 8;  // exp or log, and what is around it
+
+struct Logits {
+  Tensor values;  // last dimension: vocabulary
+  int64_t first = 0;
+  std::vector<std::string> rows;  // names of the other dimensions
+};
+
+std::optional<Logits> logits_of(Call& call) {
+  const trace::Record* record = call.record_of_role("output");
+  if (record == nullptr || record->local_shape.size() < 2 || !record->placement)
+    return std::nullopt;
+  Logits logits{*call.of_role(record->what.role), 0, {}};
+  const auto& to_logical = record->placement->to_logical;
+  if (to_logical.size() != record->local_shape.size()) return std::nullopt;
+  logits.first = logical_start(*record, static_cast<size_t>(to_logical.back()));
+  logits.rows = logits.values.axes;
+  logits.rows.pop_back();
+  return logits;
+}
+
+// An operand with a value for each row of the logits.
+std::optional<std::vector<double>> by_row(Call& call, const std::string& role,
+                                          const Logits& logits) {
+  const Tensor* tensor = call.of_role(role);
+  if (tensor == nullptr) return std::nullopt;
+  Tensor aligned = in_order_of(*tensor, logits.rows);
+  if (aligned.size() != logits.values.rows()) return std::nullopt;
+  return std::move(aligned.values);
+}
+
+Recomputed largest(const Logits& logits) {
+  std::vector<double> values;
+  const auto width = static_cast<size_t>(logits.values.columns());
+  for (size_t start = 0; start < logits.values.values.size(); start += width) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (size_t c = 0; c < width; ++c) {
+      const double x = logits.values.values[start + c];
+      most = std::isnan(x) || std::isnan(most) ? std::nan("") : std::max(most, x);
+    }
+    values.push_back(most);
+  }
+  return exactly(std::move(values));
+}
+
+std::optional<Recomputed> target_logits(Call& call, const Logits& logits) {
+  const auto labels = by_row(call, "labels", logits), most = by_row(call, "logits_max", logits);
+  if (!labels || !most) return std::nullopt;
+  const int64_t width = logits.values.columns();
+  Recomputed result{{}, {}, 2};
+  for (size_t row = 0; row < labels->size(); ++row) {
+    const int64_t column = static_cast<int64_t>((*labels)[row]) - logits.first;
+    const bool here = column >= 0 && column < width;
+    const double x =
+        here ? logits.values.values[row * static_cast<size_t>(width) + static_cast<size_t>(column)]
+             : 0;
+    result.values.push_back(here ? x - (*most)[row] : 0);
+    result.magnitudes.push_back(here ? std::abs(x) + std::abs((*most)[row]) : 0);
+  }
+  return result;
+}
+
+std::optional<Recomputed> sums_of_exp(Call& call, const Logits& logits) {
+  const auto most = by_row(call, "logits_max", logits);
+  if (!most) return std::nullopt;
+  const auto width = static_cast<size_t>(logits.values.columns());
+  Recomputed result{{}, {}, static_cast<double>(width) + kRoundings};
+  for (size_t row = 0; row < most->size(); ++row) {
+    double total = 0, magnitude = 0;
+    for (size_t c = 0; c < width; ++c) {
+      const double a = logits.values.values[row * width + c] - (*most)[row];
+      total += std::exp(a);
+      magnitude += std::exp(a) * (1 + std::abs(a));
+    }
+    result.values.push_back(total);
+    result.magnitudes.push_back(magnitude);
+  }
+  return result;
+}
+
+std::optional<Recomputed> token_losses(Call& call) {
+  const Tensor* sums = call.of_role("sum_exp");
+  const Tensor* targets = call.of_role("target_logit");
+  if (sums == nullptr || targets == nullptr || sums->size() != targets->size()) return std::nullopt;
+  Recomputed result{{}, {}, kRoundings};
+  for (size_t i = 0; i < sums->values.size(); ++i) {
+    const double log = std::log(sums->values[i]);
+    result.values.push_back(log - targets->values[i]);
+    result.magnitudes.push_back(1 + std::abs(log) + std::abs(targets->values[i]));
+  }
+  return result;
+}
+
+std::optional<Recomputed> forward(Call& call) {
+  const std::string& role = call.target().what.role;
+  if (role == "token_loss") return token_losses(call);
+  const auto logits = logits_of(call);
+  if (!logits) {  // behind the reduction over the vocabulary
+    const Tensor* reduced = call.activation();
+    if (reduced == nullptr) return std::nullopt;
+    return exactly(reduced->values);
+  }
+  if (role == "logits_max") return largest(*logits);
+  if (role == "target_logit") return target_logits(call, *logits);
+  if (role == "sum_exp") return sums_of_exp(call, *logits);
+  return std::nullopt;
+}
+
+std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+  const auto logits = logits_of(call);
+  if (!logits) return std::nullopt;
+  const auto labels = by_row(call, "labels", *logits), most = by_row(call, "logits_max", *logits),
+             sums = by_row(call, "sum_exp", *logits);
+  if (!labels || !most || !sums) return std::nullopt;
+  const auto g = in_order_of(gradient, logits->rows).values;
+  if (g.size() != sums->size()) return std::nullopt;
+  const auto width = static_cast<size_t>(logits->values.columns());
+  Recomputed result{{}, {}, kRoundings};
+  for (size_t row = 0; row < g.size(); ++row) {
+    const int64_t label = static_cast<int64_t>((*labels)[row]) - logits->first;
+    for (size_t c = 0; c < width; ++c) {
+      const double a = logits->values.values[row * width + c] - (*most)[row];
+      const double p = std::exp(a) / (*sums)[row];
+      const double hit = static_cast<int64_t>(c) == label ? 1 : 0;
+      result.values.push_back(g[row] * (p - hit));
+      result.magnitudes.push_back(std::abs(g[row]) * (p * (1 + std::abs(a)) + hit));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Replay cross_entropy() {
+  return {{"cross_entropy"}, "loss = log(sum(exp(z))) - z[label]", forward, backward};
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// layer_norm: y = n w + b,  n = (x - m) r,  r = 1 / sqrt(var(x) + eps)  (Ba, Kiros and Hinton,
+// Layer Normalization, 2016; the variance is that of the row, not of a sample). With h = g w:
+//   dx = r (h - mean(h) - n mean(h n)),  dw = sum of g n,  db = sum of g
+// x - m cancels where the mean is large against the deviation, so errors are relative to
+// (|x| + mean|x|) r, and those of the variance to the square of that.
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/replay/ops.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+struct Rows {
+  Tensor normalised;           // n
+  std::vector<double> spread;  // (|x| + mean|x|) r of each element
+  std::vector<double> worst;   // 1 + (mean|x| r)^2 of each row: what the variance may lose
+  std::vector<double> scale;   // r of each row
+  std::vector<double> weight;
+};
+
+std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
+  const Tensor* input = call.activation();
+  const auto eps = call.attribute("eps");
+  if (input == nullptr || !eps || input->columns() == 0) return std::nullopt;
+  Rows rows{in_order_of(*input, axes), {}, {}, {}, {}};
+  auto& x = rows.normalised.values;
+  const auto width = static_cast<size_t>(rows.normalised.columns());
+  const double n = static_cast<double>(width);
+  rows.weight.assign(width, 1.0);
+  if (const Tensor* weight = call.parameter("weight")) {
+    if (weight->values.size() != width) return std::nullopt;
+    rows.weight = weight->values;
+  }
+  for (size_t start = 0; start < x.size(); start += width) {
+    double mean = 0, size = 0, variance = 0;
+    for (size_t c = 0; c < width; ++c) {
+      mean += x[start + c] / n;
+      size += std::abs(x[start + c]) / n;
+    }
+    for (size_t c = 0; c < width; ++c) {
+      variance += (x[start + c] - mean) * (x[start + c] - mean) / n;
+    }
+    const double r = 1 / std::sqrt(variance + *eps);
+    rows.scale.push_back(r);
+    rows.worst.push_back(1 + size * r * size * r);
+    for (size_t c = 0; c < width; ++c) {
+      rows.spread.push_back((std::abs(x[start + c]) + size) * r);
+      x[start + c] = (x[start + c] - mean) * r;
+    }
+  }
+  return rows;
+}
+
+double roundings(const Rows& rows) {
+  return static_cast<double>(rows.normalised.columns()) + 16;
+}
+
+std::optional<Recomputed> forward(Call& call) {
+  const auto rows = rows_of(call, axes_of(call.target()));
+  if (!rows || rows->normalised.shape != call.target().local_shape) return std::nullopt;
+  const size_t width = rows->weight.size();
+  Recomputed result{{}, {}, roundings(*rows)};
+  for (size_t i = 0; i < rows->spread.size(); ++i) {
+    const double w = rows->weight[i % width];
+    result.values.push_back(rows->normalised.values[i] * w);
+    result.magnitudes.push_back(rows->spread[i] * rows->worst[i / width] * std::abs(w));
+  }
+  const Tensor* bias = call.parameter("bias");
+  if (bias != nullptr && !add_to_rows(result, bias->values)) return std::nullopt;
+  return result;
+}
+
+Recomputed weight_gradient(const Rows& rows, const std::vector<double>& g) {
+  const size_t width = rows.weight.size();
+  Recomputed result{std::vector<double>(width), std::vector<double>(width),
+                    roundings(rows) + static_cast<double>(rows.scale.size())};
+  for (size_t i = 0; i < g.size(); ++i) {
+    result.values[i % width] += g[i] * rows.normalised.values[i];
+    result.magnitudes[i % width] += std::abs(g[i]) * rows.spread[i] * rows.worst[i / width];
+  }
+  return result;
+}
+
+Recomputed input_gradient(const Rows& rows, const std::vector<double>& g) {
+  const size_t width = rows.weight.size();
+  const double size = static_cast<double>(width);
+  Recomputed result{{}, {}, 2 * roundings(rows)};
+  for (size_t row = 0; row < rows.scale.size(); ++row) {
+    const size_t start = row * width;
+    double mean = 0, product = 0, sum_h = 0, sum_hn = 0;
+    for (size_t c = 0; c < width; ++c) {
+      const double h = g[start + c] * rows.weight[c];
+      mean += h / size;
+      product += h * rows.normalised.values[start + c] / size;
+      sum_h += std::abs(h) / size;
+      sum_hn += std::abs(h) * rows.spread[start + c] / size;
+    }
+    const double r = rows.scale[row];
+    for (size_t c = 0; c < width; ++c) {
+      const double h = g[start + c] * rows.weight[c];
+      result.values.push_back(r * (h - mean - rows.normalised.values[start + c] * product));
+      result.magnitudes.push_back(r * rows.worst[row] *
+                                  (std::abs(h) + sum_h + rows.spread[start + c] * sum_hn));
+    }
+  }
+  return result;
+}
+
+std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+  const std::string name = parameter_name(call.target());
+  if (name == "bias") return sum_of_rows(gradient);
+  const auto axes = name == "weight" ? gradient.axes : axes_of(call.target());
+  const auto rows = rows_of(call, axes);
+  if (!rows) return std::nullopt;
+  const Tensor g = in_order_of(gradient, axes);
+  if (g.shape != rows->normalised.shape) return std::nullopt;
+  return name == "weight" ? weight_gradient(*rows, g.values) : input_gradient(*rows, g.values);
+}
+
+}  // namespace
+
+Replay layer_norm() {
+  return {{"layer_norm"}, "y = (x - mean) w / sqrt(var + eps) + b", forward, backward};
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// linear: y = x W^T + b, of whole or sharded operands; a row-parallel one is a partial sum, and its
+// bias is added behind the reduction.
+//   dx = g W,  dW = g^T x,  db = sum of g over the rows
+// Each element is a sum of K products: K roundings, one for the bias, two for dequantised operands.
+#include "oracle/replay/matrix.h"
+#include "oracle/replay/ops.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+Recomputed multiplied(const Matrix& a, const Matrix& b) {
+  Recomputed result;
+  result.values = product(a, b);
+  const auto rows = row_norms(a), columns = column_norms(b);
+  result.magnitudes.reserve(result.values.size());
+  for (const double row : rows) {
+    for (const double column : columns) result.magnitudes.push_back(row * column);
+  }
+  result.roundings = static_cast<double>(a.width()) + 2;
+  return result;
+}
+
+Matrix rows_of(const Tensor& tensor) {
+  return {tensor.values, tensor.rows(), tensor.columns()};
+}
+
+Matrix transposed(Matrix matrix) {
+  return {matrix.values, matrix.rows, matrix.columns, true};
+}
+
+std::optional<Recomputed> forward(Call& call) {
+  const auto axes = axes_of(call.target());
+  const Tensor* weight = call.parameter("weight");
+  const Tensor* bias = call.parameter("bias");
+  const Tensor* input = call.activation();
+  if (input == nullptr) return std::nullopt;
+  const Tensor x = in_order_of(*input, axes);
+  if (!same_rows(x.shape, call.target().local_shape)) return std::nullopt;
+  Recomputed result;
+  if (weight != nullptr) {
+    if (weight->shape.size() != 2 || x.columns() != weight->shape[1]) return std::nullopt;
+    result = multiplied(rows_of(x), transposed(rows_of(*weight)));
+  } else {
+    result = exactly(x.values);
+  }
+  if (bias != nullptr && !add_to_rows(result, bias->values)) return std::nullopt;
+  return result;
+}
+
+std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+  const std::string name = parameter_name(call.target());
+  if (name == "bias") return sum_of_rows(gradient);
+  if (name == "weight") {
+    const Tensor* input = call.activation();
+    if (input == nullptr) return std::nullopt;
+    const Tensor x = in_order_of(*input, gradient.axes);
+    if (!same_rows(x.shape, gradient.shape)) return std::nullopt;
+    return multiplied(transposed(rows_of(gradient)), rows_of(x));
+  }
+  const Tensor* weight = call.parameter("weight");
+  if (weight == nullptr || weight->shape.size() != 2) return std::nullopt;
+  const Tensor g = in_order_of(gradient, axes_of(call.target()));
+  if (g.columns() != weight->shape[0] || !same_rows(g.shape, call.target().local_shape))
+    return std::nullopt;
+  return multiplied(rows_of(g), rows_of(*weight));
+}
+
+}  // namespace
+
+Replay linear() {
+  return {{"linear"}, "y = x W^T + b", forward, backward};
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule local_replay: every record of a step that was captured in full with its operands is computed
+// again in FP64 from them, on as many threads as there are cores. What is out of rule originated
+// there, whatever its operands are; what is within only handed on what it got.
+//
+// Memory: one record with its operands a thread, in FP64, whatever the size of the trace.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "oracle/rule.h"
+
+namespace nanhunt::oracle {
+
+// The name in findings.
+inline constexpr const char* kLocalReplay = "local_replay";
+
+enum class Replayed : uint8_t {
+  kNot,         // no values, no operands, no replay
+  kWithin,      // within the deterministic bound, or the statistical one
+  kSuspicious,  // out of the statistical bound
+  kProven,      // out of the deterministic bound
+};
+
+struct LocalReplay {
+  std::vector<Finding> findings;    // by record, in the order of the step
+  std::vector<Replayed> by_record;  // one a record
+  int64_t replayed = 0;
+  // Records with values and links that were not computed again, by kind of site, phase and reason.
+  std::map<std::string, int64_t> not_replayed;
+};
+
+// Nothing when the step has no values (input.reader is nullptr, level stats).
+LocalReplay replay_step(const RuleInput& input);
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The replays, one function a file, and what several of them need. A new one: a file with the
+// function, its declaration here, and a place in replay_list.cc.
+#pragma once
+
+#include <vector>
+
+#include "oracle/replay/replay.h"
+
+namespace nanhunt::oracle {
+
+Replay add();
+Replay attention();
+Replay cross_entropy();
+Replay embedding();
+Replay gelu();
+Replay layer_norm();
+Replay linear();
+Replay masked_mean();
+Replay quantise();
+Replay rms_norm();
+Replay silu();
+
+// In the order of the recorded tensor; nullopt when it has another shape.
+std::optional<Tensor> shaped_like_target(const Call& call, const Tensor& tensor);
+// Whether two tensors have the same rows, each of its own width: all dimensions but the last.
+bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
+// Adds a row to each row of the result: one rounding. False when the widths do not divide.
+bool add_to_rows(Recomputed& result, const std::vector<double>& row);
+// The gradient of what every row had: a rounding for each row.
+Recomputed sum_of_rows(const Tensor& gradient);
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "oracle/replay/recompute.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "oracle/logical.h"
+#include "oracle/rules/rule_tools.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+using trace::Phase;
+using trace::Record;
+
+bool is_forward(const Record& record) {
+  return record.what.phase == Phase::kForward || record.what.phase == Phase::kLoss;
+}
+
+bool names_gradient(const std::string& role) {
+  return role.starts_with("grad") || role == "main_grad";
+}
+
+class Replayer {
+ public:
+  Replayer(const ReplayIndex& index, const trace::TraceReader& reader, const Record& record,
+           std::string& why_not)
+      : index_(index), reader_(reader), record_(record), why_not_(why_not) {}
+
+  std::optional<Recomputed> run() {
+    if (!take_operands()) return std::nullopt;
+    auto result = trace::is_fp8(record_.storage) ? cast()
+                  : index_.is_gradient(record_)  ? backward()
+                                                 : forward();
+    if (!result) {
+      if (why_not_.empty()) why_not_ = "operands do not fit the formula";
+      return std::nullopt;
+    }
+    if (!all_used() || result->values.size() != count()) {
+      why_not_ = "operands that the formula does not know";
+      return std::nullopt;
+    }
+    // What was wrong between the op and the tap of its output is so on the way back, too.
+    if (index_.is_gradient(record_)) derivative_of_.push_back(record_.what.site);
+    result->derivative_of = std::move(derivative_of_);
+    return result;
+  }
+
+ private:
+  size_t count() const {
+    size_t count = 1;
+    for (const int64_t extent : record_.local_shape) count *= static_cast<size_t>(extent);
+    return count;
+  }
+
+  // Where a tensor lies unseen, its elements may have been moved between op and tap: pieces of
+  // tokens under each other, as a reduce-scatter wants them.
+  static bool is_placed(const Record& record) {
+    return record.placement && !trace::is_unknown(*record.placement);
+  }
+
+  bool take_operands() {
+    if (!is_placed(record_)) {
+      why_not_ = "its placement is unknown";
+      return false;
+    }
+    for (const trace::Link& link : record_.links) {
+      const int at = index_.step().find(record_.where.rank, link.sequence);
+      const Record* source = at < 0 ? nullptr : &record_at(index_.step(), at);
+      if (source == nullptr) {
+        why_not_ = "operands not captured in full";
+        return false;
+      }
+      if (!is_placed(*source)) {
+        why_not_ = "the placement of an operand is unknown";
+        return false;
+      }
+      const bool gradient = index_.is_gradient(*source);
+      if (gradient) source = &behind_copies(*source);
+      if (!source->has_values) {
+        why_not_ = "operands not captured in full";
+        return false;
+      }
+      auto& taken = gradient ? gradients_ : operands_;
+      if (!is_the_same_mask(*source)) taken.emplace_back(*source, reader_);
+    }
+    return true;
+  }
+
+  // One mask that several sites show is met under the name of the last.
+  bool is_the_same_mask(const Record& record) const {
+    return !trace::is_floating(record.storage) &&
+           std::ranges::any_of(operands_, [&](const Operand& operand) {
+             const Record& other = operand.record();
+             return other.raw_digest == record.raw_digest && other.storage == record.storage &&
+                    other.local_shape == record.local_shape;
+           });
+  }
+
+  // The operand of a gather is the gradient itself under another name, if it shares its storage.
+  const Record& behind_copies(const Record& record) const {
+    if (record.what.phase != Phase::kPreCollective || record.links.size() != 1) return record;
+    const int at = index_.step().find(record.where.rank, record.links.front().sequence);
+    if (at < 0) return record;
+    const Record& source = record_at(index_.step(), at);
+    return source.raw_digest == record.raw_digest && source.local_shape == record.local_shape
+               ? source
+               : record;
+  }
+
+  // A parameter whose gradient this is may be among the operands for its shape alone.
+  bool all_used() const {
+    return std::ranges::all_of(operands_, [&](const Operand& operand) {
+      return operand.used || operand.record().what.site == record_.what.site ||
+             std::ranges::find(kept_, &operand.record()) != kept_.end();
+    });
+  }
+
+  const Replay* replay_of(const Record* maker) {
+    const Replay* replay = maker == nullptr ? nullptr : find_replay(maker->op);
+    if (replay == nullptr)
+      why_not_ = "no replay of " + (maker == nullptr || maker->op.empty() ? "its op" : maker->op);
+    return replay;
+  }
+
+  std::optional<Recomputed> forward() {
+    const Record* maker = is_forward(record_) ? &record_
+                                              : index_.maker(record_.where.rank, record_.what.site,
+                                                             record_.what.role);
+    const Replay* replay = replay_of(maker);
+    if (replay == nullptr || replay->forward == nullptr) return std::nullopt;
+    Call call(*maker, record_, operands_);
+    return replay->forward(call);
+  }
+
+  // Codes of values or of a gradient.
+  std::optional<Recomputed> cast() {
+    std::ranges::move(gradients_, std::back_inserter(operands_));
+    gradients_.clear();
+    Call call(record_, record_, operands_);
+    return find_replay("quantise")->forward(call);
+  }
+
+  std::optional<Recomputed> backward() {
+    if (gradients_.empty()) return from_loss();
+    std::optional<Recomputed> total;
+    for (Operand& gradient : gradients_) {
+      auto part = handed_on(gradient);
+      if (!part || (total && part->values.size() != total->values.size())) return std::nullopt;
+      total = total ? sum(std::move(*total), *part) : std::move(*part);
+    }
+    return total;
+  }
+
+  // As it is: a gradient of the same place in another form, and one that the derivative of its op
+  // made already (of an input).
+  bool is_handed_on_as_is(const Record& gradient) const {
+    const std::string& role = gradient.what.role;
+    if (role.starts_with("grad_input")) return true;
+    return gradient.what.site == record_.what.site &&
+           (role == record_.what.role || !parameter_name(gradient).empty());
+  }
+
+  std::optional<Recomputed> handed_on(Operand& gradient) {
+    if (is_handed_on_as_is(gradient.record())) {
+      Tensor aligned = in_order_of(gradient.tensor(), axes_of(record_));
+      if (aligned.shape != record_.local_shape) return std::nullopt;
+      return exactly(std::move(aligned.values));
+    }
+    const Record* maker = index_.maker(record_.where.rank, gradient.record().what.site, "output");
+    const Replay* replay = replay_of(maker);
+    if (replay == nullptr || replay->backward == nullptr) return std::nullopt;
+    Call call(*maker, record_, operands_, true);
+    for (const Operand& operand : operands_) {
+      if (call.is_own_output(operand.record())) kept_.push_back(&operand.record());
+    }
+    derivative_of_.push_back(maker->what.site);
+    return replay->backward(call, gradient.tensor());
+  }
+
+  // Where backward begins: d loss = 1 (or the loss scale, which the placement tells), through the
+  // mean over the tokens and the loss of each.
+  std::optional<Recomputed> from_loss() {
+    const Record* loss = nullptr;
+    for (Operand& operand : operands_) {
+      if (operand.record().what.phase == Phase::kLoss && operand.record().what.role == "loss") {
+        loss = &operand.record();
+        operand.used = true;
+      }
+    }
+    const Record* tokens = index_.maker(record_.where.rank, "loss", "token_loss");
+    const Replay* mean = replay_of(loss);
+    const Replay* loss_of_tokens = replay_of(tokens);
+    if (mean == nullptr || loss_of_tokens == nullptr || !record_.placement) return std::nullopt;
+    Call call_of_mean(*loss, *tokens, operands_, true);
+    const Tensor one{{}, {}, {divisor_of(*record_.placement)}};
+    const auto gradient =
+        mean->backward == nullptr ? std::nullopt : mean->backward(call_of_mean, one);
+    if (!gradient) return std::nullopt;
+    Call call(*tokens, record_, operands_, true);
+    auto result =
+        loss_of_tokens->backward(call, {tokens->local_shape, axes_of(*tokens), gradient->values});
+    if (result) result->roundings += gradient->roundings;
+    return result;
+  }
+
+  const ReplayIndex& index_;
+  const trace::TraceReader& reader_;
+  const Record& record_;
+  std::string& why_not_;
+  std::vector<Operand> operands_, gradients_;
+  std::vector<std::string> derivative_of_;
+  std::vector<const Record*> kept_;  // outputs that a derivative kept for itself
+};
+
+}  // namespace
+
+ReplayIndex::ReplayIndex(const trace::Step& step) : step_(&step) {
+  for (const Record& record : step.records) {
+    if (!is_forward(record) || record.op.empty()) continue;
+    makers_[{record.where.rank, record.what.site}].emplace(record.what.role, &record);
+  }
+}
+
+const Record* ReplayIndex::maker(int32_t rank, const std::string& site,
+                                 const std::string& role) const {
+  const auto at = makers_.find({rank, site});
+  if (at == makers_.end()) return nullptr;
+  for (const std::string& wanted : {role, std::string("output")}) {
+    const auto found = at->second.find(wanted);
+    if (found != at->second.end()) return found->second;
+  }
+  return nullptr;
+}
+
+bool ReplayIndex::is_gradient(const Record& record) const {
+  if (record.what.phase == Phase::kBackward) return true;
+  if (is_forward(record)) return false;
+  if (names_gradient(record.what.role)) return true;
+  // Operands and results of collectives that no program named: what they were made of tells.
+  for (const trace::Link& link : record.links) {
+    const int at = step_->find(record.where.rank, link.sequence);
+    if (at >= 0 && link.sequence < record.where.sequence && is_gradient(record_at(*step_, at)))
+      return true;
+  }
+  return false;
+}
+
+bool is_replayable(const Record& record) {
+  const Phase phase = record.what.phase;
+  const bool judged = phase == Phase::kForward || phase == Phase::kLoss ||
+                      phase == Phase::kBackward || phase == Phase::kPreCollective;
+  return judged && record.has_values && !record.links.empty() && trace::is_floating(record.storage);
+}
+
+std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
+                                    const Record& record, std::string& why_not) {
+  return Replayer(index, reader, record, why_not).run();
+}
+
+}  // namespace nanhunt::oracle

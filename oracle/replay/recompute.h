@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One record computed again from the records that it links to: forward by its op's replay, backward
+// as the sum of what each gradient among its operands hands on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "oracle/replay/replay.h"
+
+namespace nanhunt::oracle {
+
+// The records of a step by what replays look for. Refers to the step.
+class ReplayIndex {
+ public:
+  explicit ReplayIndex(const trace::Step& step);
+
+  const trace::Step& step() const { return *step_; }
+  // A record of that rank and site that says how its values were made: forward or loss, the same
+  // role if there is one; nullptr when the site has none.
+  const trace::Record* maker(int32_t rank, const std::string& site, const std::string& role) const;
+  bool is_gradient(const trace::Record& record) const;
+
+ private:
+  const trace::Step* step_;
+  std::map<std::pair<int32_t, std::string>, std::map<std::string, const trace::Record*>> makers_;
+};
+
+// Whether a replay is tried at all: values, and operands that were captured; not what was loaded,
+// what a collective gave (collective_residual judges that) or what the optimizer did
+// (update_recomputed).
+bool is_replayable(const trace::Record& record);
+
+// nullopt, with the reason in `why_not`, when no replay explains every operand of the record.
+std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
+                                    const trace::Record& record, std::string& why_not);
+
+}  // namespace nanhunt::oracle

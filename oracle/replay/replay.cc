@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "oracle/replay/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "oracle/rules/rule_tools.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+// As the op saw it: itself, or a copy in another type ("weight" of the site, FP8 codes).
+bool is_parameter(const trace::Record& record) {
+  return record.what.role == "param" || record.what.role == "weight";
+}
+
+bool is_parameter_of(const trace::Record& record, const std::string& site,
+                     const std::string& name) {
+  if (record.what.role == "param") return record.what.site == site + "." + name;
+  return record.what.role == name && record.what.site == site;
+}
+
+}  // namespace
+
+const Tensor& Operand::tensor() {
+  used = true;
+  if (!tensor_) tensor_ = read_tensor(*reader_, *record_);
+  return *tensor_;
+}
+
+std::optional<double> Call::attribute(const std::string& name) const {
+  return oracle::attribute(forward_, name);
+}
+
+bool Call::flag(const std::string& name) const {
+  const auto json = nlohmann::json::parse(forward_.attributes, nullptr, false);
+  return json.is_object() && json.value(name, nlohmann::json()) == true;
+}
+
+// A tied parameter has another site's name: it is taken when no other has that name.
+Operand* Call::find_parameter(const std::string& name) const {
+  Operand* tied = nullptr;
+  int same_name = 0;
+  for (Operand& operand : operands_) {
+    const trace::Record& record = operand.record();
+    if (!is_parameter(record)) continue;
+    if (is_parameter_of(record, forward_.what.site, name)) return &operand;
+    if (parameter_name(record) != name) continue;
+    tied = &operand;
+    ++same_name;
+  }
+  return same_name == 1 ? tied : nullptr;
+}
+
+const Tensor* Call::parameter(const std::string& name) {
+  Operand* operand = find_parameter(name);
+  return operand == nullptr ? nullptr : &operand->tensor();
+}
+
+const trace::Record* Call::parameter_record(const std::string& name) const {
+  const Operand* operand = find_parameter(name);
+  return operand == nullptr ? nullptr : &operand->record();
+}
+
+bool Call::is_own_output(const trace::Record& record) const {
+  return derivative_ && record.what.site == forward_.what.site &&
+         record.what.role == forward_.what.role && record.what.phase == forward_.what.phase;
+}
+
+const Tensor* Call::activation() {
+  const auto all = activations();
+  return all.size() == 1 ? all.front() : nullptr;
+}
+
+std::vector<const Tensor*> Call::activations() {
+  std::vector<const Tensor*> found;
+  for (Operand& operand : operands_) {
+    const trace::Record& record = operand.record();
+    if (is_parameter(record) || !trace::is_floating(record.storage)) continue;
+    if (is_own_output(record)) continue;
+    found.push_back(&operand.tensor());
+  }
+  return found;
+}
+
+const trace::Record* Call::record_of_role(const std::string& role) const {
+  for (const Operand& operand : operands_) {
+    if (operand.record().what.role == role && !is_parameter(operand.record()))
+      return &operand.record();
+  }
+  return nullptr;
+}
+
+const Tensor* Call::of_role(const std::string& role) {
+  for (Operand& operand : operands_) {
+    if (operand.record().what.role == role && !is_parameter(operand.record()))
+      return &operand.tensor();
+  }
+  return nullptr;
+}
+
+const Tensor* Call::indices() {
+  for (Operand& operand : operands_) {
+    if (!trace::is_floating(operand.record().storage)) return &operand.tensor();
+  }
+  return nullptr;
+}
+
+Recomputed exactly(std::vector<double> values) {
+  Recomputed result{std::move(values), {}, 0};
+  result.magnitudes.resize(result.values.size());
+  std::ranges::transform(result.values, result.magnitudes.begin(),
+                         [](double value) { return std::abs(value); });
+  return result;
+}
+
+Recomputed sum(Recomputed a, const Recomputed& b) {
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    a.values[i] += b.values[i];
+    a.magnitudes[i] += b.magnitudes[i];
+  }
+  a.roundings = std::max(a.roundings, b.roundings) + 1;
+  return a;
+}
+
+std::string parameter_name(const trace::Record& record) {
+  const std::string& role = record.what.role;
+  if (role == "weight") return role;
+  if (role != "param" && role != "grad" && role != "main_grad") return "";
+  const size_t dot = record.what.site.rfind('.');
+  return dot == std::string::npos ? record.what.site : record.what.site.substr(dot + 1);
+}
+
+}  // namespace nanhunt::oracle

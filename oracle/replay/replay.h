@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A replay computes one op again in FP64 from the operands that the trace captured: forward, and
+// backward as the product of a gradient with the op's derivative. One file per op, all of them
+// listed in replay_list.cc. Formulas, sources and the bounds they give: docs/rules.md, "Local
+// replay".
+//
+// A replay takes operands by what they are (the parameter of that name, the activation) and says
+// what it took. What fits no operand of the formula makes the record unexplained, not wrong: it is
+// left without replay and counted in coverage.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "oracle/replay/tensor.h"
+
+namespace nanhunt::oracle {
+
+// The op's result in exact arithmetic from those operands, and how far rounding may move it: each
+// of the `roundings` intermediate results of relative error u moves element i by at most u
+// magnitudes[i], to first order (Higham, Accuracy and Stability of Numerical Algorithms, section
+// 3.1). In the order of the recorded tensor.
+struct Recomputed {
+  std::vector<double> values;
+  std::vector<double> magnitudes;
+  double roundings = 0;
+  std::vector<std::string> derivative_of = {};  // as in Finding
+};
+
+// A record that was consumed. Values are read when asked for, and kept.
+class Operand {
+ public:
+  Operand(const trace::Record& record, const trace::TraceReader& reader)
+      : record_(&record), reader_(&reader) {}
+
+  const trace::Record& record() const { return *record_; }
+  const Tensor& tensor();  // counts as use
+
+  bool used = false;
+
+ private:
+  const trace::Record* record_;
+  const trace::TraceReader* reader_;
+  std::optional<Tensor> tensor_;
+};
+
+// One op: the record that its site gave in forward, and the operands at hand.
+class Call {
+ public:
+  // forward: the record of the op's output, for its site and attributes; target: the record to be
+  // computed, by the op's derivative or by the op. All outlive the call.
+  Call(const trace::Record& forward, const trace::Record& target, std::vector<Operand>& operands,
+       bool derivative = false)
+      : forward_(forward), target_(target), operands_(operands), derivative_(derivative) {}
+
+  const trace::Record& target() const { return target_; }
+  std::optional<double> attribute(const std::string& name) const;
+  bool flag(const std::string& name) const;  // an attribute that is true
+
+  // Parameter NAME ("weight") of the op's site, in whatever type the op saw it; nullptr when it is
+  // not among the operands. What is handed out counts as used.
+  const Tensor* parameter(const std::string& name);
+  // The record of it, without use.
+  const trace::Record* parameter_record(const std::string& name) const;
+  // The only operand that is no parameter, and of floating type; nullptr when there is none or more
+  // than one. The op's own output, which a derivative may have kept, does not count.
+  const Tensor* activation();
+  // All of them, in program order.
+  std::vector<const Tensor*> activations();
+  // The operand of integer type ("tokens", "labels"); nullptr when there is none.
+  const Tensor* indices();
+  // The operand of that role ("mask", "labels"), not a parameter; nullptr when there is none.
+  const Tensor* of_role(const std::string& role);
+  const trace::Record* record_of_role(const std::string& role) const;
+
+  // A record of the op's own output that its derivative kept.
+  bool is_own_output(const trace::Record& record) const;
+
+ private:
+  Operand* find_parameter(const std::string& name) const;
+
+  const trace::Record& forward_;
+  const trace::Record& target_;
+  std::vector<Operand>& operands_;
+  bool derivative_;
+};
+
+struct Replay {
+  std::vector<std::string> ops;  // op kinds of records that it computes: "linear"
+  std::string formula;           // one line for docs
+  // The op's output. nullopt: the operands do not fit the formula.
+  std::optional<Recomputed> (*forward)(Call&) = nullptr;
+  // What `gradient`, that of the op's output, gives for the target: an operand of the op, or one of
+  // its parameters. nullptr: no derivative known.
+  std::optional<Recomputed> (*backward)(Call&, const Tensor& gradient) = nullptr;
+};
+
+const std::vector<Replay>& replays();
+// nullptr when no replay computes that kind of op.
+const Replay* find_replay(const std::string& op);
+
+// The value itself, for replays that move values only, and for sums.
+Recomputed exactly(std::vector<double> values);
+// a + b, element by element: one rounding more.
+Recomputed sum(Recomputed a, const Recomputed& b);
+
+// "weight" for a record of a parameter or its gradient at "decoder.final_layernorm.weight"; "" for
+// others.
+std::string parameter_name(const trace::Record& record);
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "oracle/replay/tensor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "oracle/rules/rule_tools.h"
+
+namespace nanhunt::oracle {
+namespace {
+
+// order[d] = dimension of `tensor` that becomes dimension d.
+std::vector<size_t> order_for(const std::vector<std::string>& have,
+                              const std::vector<std::string>& want) {
+  std::vector<size_t> order, slots;
+  std::vector<size_t> named;  // dimensions of `have` that `want` names, in its order
+  for (const auto& name : want) {
+    const auto found = std::ranges::find(have, name);
+    if (!name.empty() && found != have.end())
+      named.push_back(static_cast<size_t>(found - have.begin()));
+  }
+  for (size_t d = 0; d < have.size(); ++d) order.push_back(d);
+  for (size_t d = 0; d < have.size(); ++d) {
+    if (std::ranges::find(named, d) != named.end()) slots.push_back(d);
+  }
+  for (size_t i = 0; i < slots.size(); ++i) order[slots[i]] = named[i];
+  return order;
+}
+
+std::vector<int64_t> strides_of(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+}  // namespace
+
+std::vector<std::string> axes_of(const trace::Record& record) {
+  std::vector<std::string> axes(record.local_shape.size());
+  if (!record.placement || record.placement->flat) return axes;
+  const auto& placement = *record.placement;
+  for (size_t d = 0; d < axes.size() && d < placement.to_logical.size(); ++d) {
+    const auto logical = static_cast<size_t>(placement.to_logical[d]);
+    if (logical < placement.axes.size()) axes[d] = placement.axes[logical];
+  }
+  return axes;
+}
+
+int64_t logical_start(const trace::Record& record, size_t logical_dimension) {
+  if (!record.placement || record.placement->regions.size() != 1) return 0;
+  const auto& start = record.placement->regions.front().logical_start;
+  return logical_dimension < start.size() ? start[logical_dimension] : 0;
+}
+
+Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record) {
+  Tensor tensor{record.local_shape, axes_of(record), reader.read_doubles(record)};
+  if (!trace::is_fp8(record.storage)) return tensor;
+  if (const auto scale = attribute(record, "scale")) {
+    for (double& value : tensor.values) value /= *scale;
+  }
+  return tensor;
+}
+
+Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes) {
+  const auto order = order_for(tensor.axes, axes);
+  if (std::ranges::is_sorted(order)) return tensor;
+  const auto strides = strides_of(tensor.shape);
+  Tensor moved;
+  for (const size_t d : order) {
+    moved.shape.push_back(tensor.shape[d]);
+    moved.axes.push_back(tensor.axes[d]);
+  }
+  moved.values.reserve(tensor.values.size());
+  std::vector<int64_t> index(order.size(), 0);
+  for (int64_t n = 0; n < tensor.size(); ++n) {
+    int64_t source = 0;
+    for (size_t d = 0; d < order.size(); ++d) source += index[d] * strides[order[d]];
+    moved.values.push_back(tensor.values[static_cast<size_t>(source)]);
+    for (size_t d = order.size(); d-- > 0;) {
+      if (++index[d] < moved.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return moved;
+}
+
+}  // namespace nanhunt::oracle

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captured values as a replay works on them: FP64, row-major in local order, with the names of the
+// dimensions. FP8 codes are divided by the scale that their record names, so that a replay sees the
+// values that the op saw.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/trace_reader.h"
+
+namespace nanhunt::oracle {
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<std::string> axes;  // by dimension: "token", "sample", "channel"; "" = not known
+  std::vector<double> values;
+
+  int64_t size() const { return static_cast<int64_t>(values.size()); }
+  int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
+  int64_t rows() const { return columns() == 0 ? 0 : size() / columns(); }
+};
+
+// All values of a record that has them. Errors as TraceReader::read_values.
+Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record);
+
+// The names of a record's local dimensions, as Tensor has them.
+std::vector<std::string> axes_of(const trace::Record& record);
+
+// Where a record's part of a logical dimension starts ("vocabulary", or dimension 0 of a table);
+// 0 where the placement cuts nothing. Only for records of one region.
+int64_t logical_start(const trace::Record& record, size_t logical_dimension);
+
+// Dimensions of `tensor` in the order of `axes`, as far as both know the names: [token, sample,
+// channel] for [sample, token, channel]. Dimensions without a counterpart keep their order, so a
+// last dimension of another meaning stays last. Unknown names: as it is.
+Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes);
+
+}  // namespace nanhunt::oracle
