@@ -80,6 +80,8 @@ void CoverageCount::count_side(const SideStep& side) {
     }
   }
   for (const auto& [reason, count] : side.step->dropped) dropped_[reason] += count;
+  coverage_.replayed += side.replay.replayed;
+  for (const auto& [reason, count] : side.replay.not_replayed) not_replayed_[reason] += count;
 }
 
 void CoverageCount::count_comparisons(const SideStep& candidate, const SideStep& reference,
@@ -128,6 +130,7 @@ Coverage CoverageCount::finish(const TraceSource& candidate, const TraceSource* 
   coverage.missing = lines_of(missing_);
   coverage.extra = lines_of(extra_);
   coverage.unjudged = lines_of(unjudged_);
+  coverage.not_replayed = lines_of(not_replayed_);
   coverage.dropped = lines_of(dropped_);
   add_not_captured(candidate, "", coverage.not_captured);
   if (reference != nullptr) add_not_captured(*reference, " [reference]", coverage.not_captured);

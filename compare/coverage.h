@@ -34,7 +34,7 @@ class CoverageCount {
 
   Coverage coverage_;
   std::set<std::string> expected_sites_;
-  std::map<std::string, int64_t> missing_, extra_, unjudged_, dropped_;
+  std::map<std::string, int64_t> missing_, extra_, unjudged_, dropped_, not_replayed_;
   std::set<int32_t> ranks_;
   int64_t differing_unjudged_ = 0;
 };

@@ -162,12 +162,27 @@ void Origins::pass_on(int draft, int source) {
   }
 }
 
+// The derivative of an op that computed something else than it should is that of what it computed.
+int Origins::wrong_forward(const SideStep& side, OriginWalk& walk, const Finding& finding) {
+  for (size_t u = 0; u < units_.size() && !finding.derivative_of.empty(); ++u) {
+    const Finding& other = side.findings[static_cast<size_t>(units_[u].finding)];
+    const bool forward = other.rule == finding.rule && other.derivative_of.empty();
+    if (!forward || other.ranks != finding.ranks || other.microbatch != finding.microbatch)
+      continue;
+    if (std::ranges::find(finding.derivative_of, other.what.site) == finding.derivative_of.end())
+      continue;
+    const int label = resolve(side, walk, static_cast<int>(u));
+    if (label >= 0) return label;
+  }
+  return -1;
+}
+
 // Index of the origin that this unit was passed on from, or -1.
 int Origins::passed_on_from(const SideStep& side, OriginWalk& walk, const Unit& unit,
                             const Boundary& boundary) {
   const Finding& finding = side.findings[static_cast<size_t>(unit.finding)];
   // A result that does not follow from its own operands went wrong here, whatever the operands are.
-  if (finding.decider == Decider::kRecomputation) return -1;
+  if (finding.decider == Decider::kRecomputation) return wrong_forward(side, walk, finding);
   std::vector<int> bad = boundary.bad;
   std::ranges::sort(bad, {}, [&](int record) { return side.order->position(record); });
   for (const int record : bad) {

@@ -61,6 +61,7 @@ class Origins {
   int originate(const SideStep& side, OriginWalk& walk, const Unit& unit, const Boundary& boundary);
   int passed_on_from(const SideStep& side, OriginWalk& walk, const Unit& unit,
                      const Boundary& boundary);
+  int wrong_forward(const SideStep& side, OriginWalk& walk, const oracle::Finding& finding);
   int carried_origin(const SideStep& side, const std::vector<int>& records) const;
   int origin_of(size_t draft) const;
   void remember_updates(const SideStep& side);

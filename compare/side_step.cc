@@ -32,6 +32,7 @@ SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side sid
   result.findings_of.resize(records);
   result.judged.resize(records);
   result.has_copies.assign(records, false);
+  result.replay.by_record.assign(records, oracle::Replayed::kNot);
   result.logical_of.assign(records, -1);
   for (size_t l = 0; l < result.logicals.size(); ++l) {
     const auto& logical = result.logicals[l];
@@ -60,6 +61,9 @@ void run_rules(SideStep& side, const trace::Step* previous, const oracle::Thresh
   const oracle::RuleInput input{*side.step, previous, side.source->reader, side.source->facts,
                                 thresholds};
   for (auto& finding : oracle::check_rules(input)) side.add_finding(std::move(finding));
+  side.replay = oracle::replay_step(input);
+  for (auto& finding : std::exchange(side.replay.findings, {}))
+    side.add_finding(std::move(finding));
 }
 
 SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side,

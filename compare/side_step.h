@@ -11,6 +11,7 @@
 #include "compare/trace_source.h"
 #include "oracle/finding.h"
 #include "oracle/logical.h"
+#include "oracle/replay/local_replay.h"
 #include "oracle/thresholds.h"
 
 namespace nanhunt::compare {
@@ -42,6 +43,7 @@ struct SideStep {
   std::vector<int> logical_of;                // by record
   std::vector<Judgement> judged;              // by record
   std::vector<bool> has_copies;               // by record: held by another rank too
+  oracle::LocalReplay replay;                 // its findings are among `findings`
 
   const trace::Record& record(int index) const { return step->records[static_cast<size_t>(index)]; }
   int find(const oracle::RecordRef& ref) const { return step->find(ref.rank, ref.sequence); }

@@ -50,6 +50,7 @@ struct Coverage {
           sites_expected = 0;  // expected: of the reference, or seen in any step or rank
   int64_t collectives_matched = 0, collectives = 0;
   int64_t records_compared = 0, records = 0;
+  int64_t replayed = 0;  // records computed again from their operands
   int64_t unknown_placements = 0, unseen_regions = 0;
   std::vector<int64_t> steps;
   int32_t ranks_present = 0, ranks_expected = 0;
@@ -57,6 +58,7 @@ struct Coverage {
   std::vector<std::string> missing,
       extra;  // what the reference has and the candidate lacks, and vice versa
   std::vector<std::string> unjudged;      // compared but without an envelope, by site kind
+  std::vector<std::string> not_replayed;  // captured in full, and why not computed again
   std::vector<std::string> dropped;       // what capture left out
   std::vector<std::string> not_captured;  // what no hook could see, in the words of the capture
 };

@@ -64,6 +64,7 @@ json to_json(const Coverage& coverage) {
           {"collectives", coverage.collectives},
           {"records_compared", coverage.records_compared},
           {"records", coverage.records},
+          {"replayed", coverage.replayed},
           {"unknown_placements", coverage.unknown_placements},
           {"unseen_regions", coverage.unseen_regions},
           {"steps", coverage.steps},
@@ -73,6 +74,7 @@ json to_json(const Coverage& coverage) {
           {"missing", coverage.missing},
           {"extra", coverage.extra},
           {"unjudged", coverage.unjudged},
+          {"not_replayed", coverage.not_replayed},
           {"dropped", coverage.dropped},
           {"not_captured", coverage.not_captured}};
 }

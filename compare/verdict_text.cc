@@ -41,6 +41,8 @@ std::string coverage_text(const Verdict& verdict) {
   if (!verdict.reference.empty()) {
     text += ", tensors judged by the reference " + std::to_string(coverage.records_compared);
   }
+  const bool full = coverage.replayed > 0 || !coverage.not_replayed.empty();
+  if (full) text += ", computed again " + std::to_string(coverage.replayed);
   text += "; unknown placements " + std::to_string(coverage.unknown_placements) +
           ", unseen regions " + std::to_string(coverage.unseen_regions) + "\n";
   add_list(text, "incomplete", coverage.incomplete);
@@ -49,6 +51,7 @@ std::string coverage_text(const Verdict& verdict) {
   add_list(text, "the reference has, the candidate lacks", coverage.missing);
   add_list(text, "the candidate has, the reference lacks", coverage.extra);
   add_list(text, "not judged by the reference", coverage.unjudged);
+  add_list(text, "captured in full, not computed again", coverage.not_replayed);
   std::vector<std::string> differences;
   for (const auto& difference : verdict.differences) {
     differences.push_back(difference.key + ": " + difference.candidate +

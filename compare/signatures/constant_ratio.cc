@@ -4,7 +4,8 @@
 // deviation, and what r leaves small against it, or healthy itself (quantised operands leave
 // several percent). A bias that is added after the scaled product is taken off where values are
 // there, each side's own, since an update may have moved them apart; without values it is left
-// over.
+// over. Where there is no reference, or none of that place, and the values do not follow from their
+// operands, what these give stands for it.
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +13,7 @@
 #include "compare/region_cells.h"
 #include "compare/signatures/pairs.h"
 #include "oracle/mesh.h"
+#include "oracle/replay/recompute.h"
 
 namespace nanhunt::compare {
 namespace {
@@ -76,6 +78,44 @@ std::optional<Fit> fit_without_bias(const SignatureInput& input, const LogicalPa
   return Fit{ratio, std::sqrt(std::max(0.0, yy - ratio * xy) / xx), std::sqrt(xx / whole)};
 }
 
+// Values of the bias that the record links to, else empty.
+std::vector<double> linked_bias(const SideStep& side, const trace::Record& record) {
+  for (const trace::Link& link : record.links) {
+    const int index = side.step->find(record.where.rank, link.sequence);
+    if (index < 0) continue;
+    const auto& operand = side.record(index);
+    const bool bias = operand.what.role == "param" && operand.what.site.ends_with(".bias");
+    if (bias && operand.has_values) return side.source->reader->read_doubles(operand);
+  }
+  return {};
+}
+
+// Of the values against what their operands give; sums in FP64 in local order.
+std::optional<Fit> fit_replay(const SignatureInput& input) {
+  const auto& record = input.side.record(input.draft.record);
+  if (input.draft.origin.finding.rule != oracle::kLocalReplay) return std::nullopt;
+  const auto* reader = input.side.source->reader;
+  std::string why_not;
+  const auto expected =
+      oracle::recompute(oracle::ReplayIndex(*input.side.step), *reader, record, why_not);
+  if (!expected) return std::nullopt;
+  const auto found = oracle::read_tensor(*reader, record).values;
+  std::vector<double> bias = linked_bias(input.side, record);
+  if (bias.empty()) bias.push_back(0);
+  double xx = 0, xy = 0, yy = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double x = expected->values[i] - bias[i % bias.size()];
+    const double y = found[i] - bias[i % bias.size()];
+    if (!std::isfinite(x) || !std::isfinite(y)) return std::nullopt;
+    xx += x * x;
+    xy += x * y;
+    yy += y * y;
+  }
+  if (xx == 0) return std::nullopt;
+  const double ratio = xy / xx;
+  return Fit{ratio, std::sqrt(std::max(0.0, yy - ratio * xy) / xx), 1};
+}
+
 // What the fit may leave, of ||x||: a healthy deviation is known of the whole reference.
 double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy) {
   const double off = std::abs(fit.ratio - 1);
@@ -83,18 +123,8 @@ double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy)
   return std::max(kLeft * off, std::min(noise, kNoiseLeft * off));
 }
 
-}  // namespace
-
-std::optional<Signature> constant_ratio(const SignatureInput& input) {
-  const auto pair = logical_pair(input);
-  if (!pair || !has_ratio(*pair->candidate, *pair->reference)) return std::nullopt;
-  const auto& reference = pair->reference->print;
-  const auto& first = input.side.record(input.draft.record);
-  const trace::Sketch sketch = covers_all(first) && !pair->candidate->partial
-                                   ? print_of(first).sketch
-                                   : pair->candidate->print.sketch;
-  const Fit fit = fit_without_bias(input, *pair).value_or(fit_sketches(sketch, reference.sketch));
-  const auto healthy = norm_bounds(input.judge, pair->candidate->what);
+std::optional<Signature> ratio_signature(const SignatureInput& input, const Fit& fit,
+                                         const std::optional<oracle::Bounds>& healthy) {
   if (std::abs(fit.ratio) < 1e-6 || std::abs(fit.ratio - 1) <= (healthy ? healthy->hi : 0)) {
     return std::nullopt;
   }
@@ -102,6 +132,24 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
   return Signature{"constant_ratio", "ratio " + text_of(fit.ratio) +
                                          group_of_that_size(input, fit.ratio) + ", residual " +
                                          short_number(fit.left)};
+}
+
+}  // namespace
+
+std::optional<Signature> constant_ratio(const SignatureInput& input) {
+  const auto pair = logical_pair(input);
+  if (!pair) {
+    const auto fit = fit_replay(input);
+    return fit ? ratio_signature(input, *fit, std::nullopt) : std::nullopt;
+  }
+  if (!has_ratio(*pair->candidate, *pair->reference)) return std::nullopt;
+  const auto& reference = pair->reference->print;
+  const auto& first = input.side.record(input.draft.record);
+  const trace::Sketch sketch = covers_all(first) && !pair->candidate->partial
+                                   ? print_of(first).sketch
+                                   : pair->candidate->print.sketch;
+  const Fit fit = fit_without_bias(input, *pair).value_or(fit_sketches(sketch, reference.sketch));
+  return ratio_signature(input, fit, norm_bounds(input.judge, pair->candidate->what));
 }
 
 }  // namespace nanhunt::compare
