@@ -6,12 +6,13 @@ is registered last sees what the job goes on with, after the parallel styles hav
 it; one that is registered first sees the DTensor with its placements.
 """
 
+import json
 import os
 
 import torch
 from torch.utils import _pytree as pytree
 
-from . import activations, styles
+from . import activations, ops, styles
 from .names import site_of, unwrapped
 from .session import local, recomputing
 
@@ -31,6 +32,7 @@ class ModuleHooks:
     def __init__(self, session):
         self.session = session
         self.sites = {}  # id(module) -> site
+        self.ops = {}  # id(module) -> op, attributes, and those of a recomputation
         self.waiting = {}  # id(module) -> site, of those that were not called yet
         self.entry = None  # the module whose call begins a microbatch
         self.styles = styles.Styles(session)
@@ -73,6 +75,7 @@ class ModuleHooks:
                 unseen.append(site_of(name))
                 continue
             self.sites[id(module)] = site_of(name)
+            self.ops[id(module)] = op_of(module)
             if not is_container(module):
                 self.waiting[id(module)] = site_of(name)
             if is_compiled(module) and is_compiled_in_place(module):
@@ -214,19 +217,19 @@ class ModuleHooks:
     def output(self, module, site, role, leaf):
         session = self.session
         value = local(leaf)
-        attributes = '{"recompute": true}' if recomputing() else ""
+        op, attributes, recomputed = self.ops[id(module)]
+        if recomputing():
+            attributes = recomputed
         known = self.styles.known(value)
         if known is not None:  # a container that hands on its child's output, or an identity
             if module is not self.entry:
                 placed = session.of_activation(value.shape, known.style)
-                session.tap(site, "forward", role, value, placed, type(module).__name__,
-                            attributes, copied=True)
+                session.tap(site, "forward", role, value, placed, op, attributes, copied=True)
                 self.styles.remember(site, value, known.style)
             return leaf
         style = self.styles.of_output(module, value)
         placed = session.of_activation(value.shape, style)
-        result = session.tap(site, "forward", role, value, placed, type(module).__name__,
-                             attributes)
+        result = session.tap(site, "forward", role, value, placed, op, attributes)
         if result is not value and hasattr(leaf, "_local_tensor"):
             result = leaf  # a DTensor keeps its own value: noise goes on plain tensors alone
         self.styles.remember(site, local(result), style)
@@ -264,6 +267,12 @@ def quietly(session, hook):
             session.fail(f"gradient hook: {type(error).__name__}: {error}")
             return None
     return guarded
+
+
+def op_of(module):
+    """(op, attributes, attributes of a recomputation under checkpointing)."""
+    op, attributes = ops.describe(module)
+    return op, attributes, json.dumps(json.loads(attributes or "{}") | {"recompute": True})
 
 
 def is_container(module):
