@@ -10,15 +10,16 @@
 namespace nanhunt::oracle {
 namespace {
 
-// As the op saw it: itself, or a copy in another type ("weight" of the site, FP8 codes).
+// As the op saw it: itself, under its own name, or a copy in another type ("weight" of the op's
+// site, FP8 codes).
 bool is_parameter(const trace::Record& record) {
   return record.what.role == "param" || record.what.role == "weight";
 }
 
 bool is_parameter_of(const trace::Record& record, const std::string& site,
                      const std::string& name) {
-  if (record.what.role == "param") return record.what.site == site + "." + name;
-  return record.what.role == name && record.what.site == site;
+  return record.what.site == site + "." + name ||
+         (record.what.site == site && record.what.role == name);
 }
 
 }  // namespace
@@ -126,8 +127,8 @@ Recomputed sum(Recomputed a, const Recomputed& b) {
 
 std::string parameter_name(const trace::Record& record) {
   const std::string& role = record.what.role;
-  if (role == "weight") return role;
-  if (role != "param" && role != "grad" && role != "main_grad") return "";
+  if (role == "weight" && !record.what.site.ends_with(".bias")) return role;
+  if (role != "weight" && role != "param" && role != "grad" && role != "main_grad") return "";
   const size_t dot = record.what.site.rfind('.');
   return dot == std::string::npos ? record.what.site : record.what.site.substr(dot + 1);
 }
