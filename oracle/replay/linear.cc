@@ -35,7 +35,8 @@ std::optional<Recomputed> forward(Call& call) {
   const Tensor* bias = call.parameter("bias");
   const Tensor* input = call.activation();
   if (input == nullptr) return std::nullopt;
-  const Tensor x = in_order_of(*input, axes);
+  Tensor room;
+  const Tensor& x = in_order_of(*input, axes, room);
   if (!same_rows(x.shape, call.target().local_shape)) return std::nullopt;
   Recomputed result;
   if (weight != nullptr) {
@@ -54,13 +55,15 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   if (name == "weight") {
     const Tensor* input = call.activation();
     if (input == nullptr) return std::nullopt;
-    const Tensor x = in_order_of(*input, gradient.axes);
+    Tensor room;
+    const Tensor& x = in_order_of(*input, gradient.axes, room);
     if (!same_rows(x.shape, gradient.shape)) return std::nullopt;
     return multiplied(transposed(rows_of(gradient)), rows_of(x));
   }
   const Tensor* weight = call.parameter("weight");
   if (weight == nullptr || weight->shape.size() != 2) return std::nullopt;
-  const Tensor g = in_order_of(gradient, axes_of(call.target()));
+  Tensor room;
+  const Tensor& g = in_order_of(gradient, axes_of(call.target()), room);
   if (g.columns() != weight->shape[0] || !same_rows(g.shape, call.target().local_shape))
     return std::nullopt;
   return multiplied(rows_of(g), rows_of(*weight));

@@ -61,11 +61,12 @@ Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record
   return tensor;
 }
 
-Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes) {
+const Tensor& in_order_of(const Tensor& tensor, const std::vector<std::string>& axes,
+                          Tensor& moved) {
   const auto order = order_for(tensor.axes, axes);
   if (std::ranges::is_sorted(order)) return tensor;
   const auto strides = strides_of(tensor.shape);
-  Tensor moved;
+  moved = {};
   for (const size_t d : order) {
     moved.shape.push_back(tensor.shape[d]);
     moved.axes.push_back(tensor.axes[d]);
@@ -82,6 +83,12 @@ Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes) {
     }
   }
   return moved;
+}
+
+Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes) {
+  Tensor room;
+  const Tensor& ordered = in_order_of(tensor, axes, room);
+  return &ordered == &room ? std::move(room) : std::move(tensor);
 }
 
 }  // namespace nanhunt::oracle

@@ -35,6 +35,8 @@ int64_t logical_start(const trace::Record& record, size_t logical_dimension);
 // Dimensions of `tensor` in the order of `axes`, as far as both know the names: [token, sample,
 // channel] for [sample, token, channel]. Dimensions without a counterpart keep their order, so a
 // last dimension of another meaning stays last. Unknown names: as it is.
+// `room` holds what had to be moved; the result refers to it, or to `tensor`.
+const Tensor& in_order_of(const Tensor& tensor, const std::vector<std::string>& axes, Tensor& room);
 Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes);
 
 }  // namespace nanhunt::oracle

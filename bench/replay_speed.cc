@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of local replay on one core, each beside what bounds it, measured in one run:
+//   linear   against FP64 dgemm of the same shape (OpenBLAS, one thread)
+//   add      against a plain read of the bytes of its operands and result
+//   gelu     against a bare loop of erfc and exp
+// A replay is whole: values read from the trace file (page cache), widened, computed, bounded and
+// tested. Medians of kRepeats.
+//
+//   replay_speed
+#include <cblas.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "oracle/replay/error_test.h"
+#include "oracle/replay/recompute.h"
+#include "trace/error.h"
+#include "trace/fingerprint.h"
+#include "trace/segment.h"
+
+namespace nanhunt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRepeats = 5;
+constexpr int64_t kRows = 2048, kWidth = 2048;
+constexpr double kLambda = 8;
+
+double seconds_of(const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int i = 0; i < kRepeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    times.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::ranges::sort(times);
+  return times[kRepeats / 2];
+}
+
+std::vector<float> values_of(uint64_t seed, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  uint64_t state = seed * 0x9E3779B97F4A7C15ull + 1;
+  for (float& value : values) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    value = static_cast<float>(static_cast<int64_t>(state >> 11)) * 0x1p-52f - 1.0f;
+  }
+  return values;
+}
+
+struct Tape {
+  trace::Segment segment;
+
+  int64_t add(const std::string& site, const std::string& role, const std::string& op,
+              std::vector<trace::Link> links, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    trace::Record record;
+    record.what.site = site;
+    record.what.role = role;
+    record.where.sequence = static_cast<int64_t>(segment.records.size());
+    record.local_shape = {kRows, kWidth};
+    record.op = op;
+    record.links = std::move(links);
+    record.placement =
+        std::make_shared<trace::Placement>(trace::whole({"token", "channel"}, {kRows, kWidth}));
+    const auto print =
+        trace::fingerprint(trace::contiguous_view(bytes.data(), record.storage, record.local_shape),
+                           *record.placement);
+    record.statistics = print.statistics;
+    record.raw_digest = print.raw_digest;
+    record.regions = print.regions;
+    record.has_values = true;
+    segment.records.push_back(std::move(record));
+    segment.values.push_back(std::move(bytes));
+    return segment.records.back().where.sequence;
+  }
+};
+
+class Bench {
+ public:
+  Bench() {
+    folder_ = fs::temp_directory_path() / ("nanhunt-replay-" + std::to_string(getpid()));
+    write({}, {}, {});
+    // A second time with what the ops really give: healthy values are what replay meets.
+    write(result_of(linear_), result_of(add_), result_of(gelu_));
+  }
+  ~Bench() { fs::remove_all(folder_); }
+
+  void run() {
+    std::printf("one core, %ld x %ld, FP32 captured; seconds, median of %d\n\n",
+                static_cast<long>(kRows), static_cast<long>(kWidth), kRepeats);
+    std::printf(
+        "| replay | seconds | bound by | seconds | bound / replay |\n|---|---|---|---|---|\n");
+    line("linear", replay(linear_), "FP64 dgemm", gemm());
+    line("add", replay(add_), "plain read of 3 tensors", plain_read());
+    line("gelu", replay(gelu_), "bare erfc and exp", bare_gelu());
+  }
+
+ private:
+  static void line(const char* name, double mine, const char* bound, double other) {
+    std::printf("| %s | %.4f | %s | %.4f | %.2f |\n", name, mine, bound, other, other / mine);
+  }
+
+  void write(std::vector<float> linear, std::vector<float> sum, std::vector<float> gelu) {
+    for (auto* values : {&linear, &sum, &gelu}) values->resize(kRows * kWidth);
+    Tape tape;
+    const auto x = tape.add("before", "output", "", {}, values_of(1, kRows * kWidth));
+    const auto y = tape.add("other", "output", "", {}, values_of(2, kRows * kWidth));
+    const auto w = tape.add("fc.weight", "param", "", {}, values_of(3, kRows * kWidth));
+    linear_ = tape.add("fc", "output", "linear", {{x, {}}, {w, {}}}, linear);
+    add_ = tape.add("sum", "output", "add", {{x, {}}, {y, {}}}, sum);
+    gelu_ = tape.add("act", "output", "gelu", {{x, {}}}, gelu);
+    tape.segment.cut = trace::CutReason::kStepEnd;
+    fs::remove_all(folder_);
+    trace::write_segment(folder_, tape.segment);
+  }
+
+  std::vector<float> result_of(int64_t sequence) const {
+    const trace::TraceReader reader(folder_);
+    const trace::Step step = reader.read_step(0);
+    std::string why_not;
+    const auto result =
+        oracle::recompute(oracle::ReplayIndex(step), reader,
+                          step.records[static_cast<size_t>(step.find(0, sequence))], why_not);
+    if (!result) throw trace::Error(trace::ErrorKind::kInternal, why_not);
+    return {result->values.begin(), result->values.end()};
+  }
+
+  double replay(int64_t sequence) const {
+    const trace::TraceReader reader(folder_);
+    const trace::Step step = reader.read_step(0);
+    const oracle::ReplayIndex index(step);
+    const auto& record = step.records[static_cast<size_t>(step.find(0, sequence))];
+    return seconds_of([&] {
+      std::string why_not;
+      const auto expected = oracle::recompute(index, reader, record, why_not);
+      if (!expected) throw trace::Error(trace::ErrorKind::kInternal, why_not);
+      const auto test = oracle::test_errors(reader.read_doubles(record), *expected,
+                                            {0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0}, kLambda);
+      if (test.suspicious() > 1) throw trace::Error(trace::ErrorKind::kInternal, "out of rule");
+    });
+  }
+
+  double gemm() const {
+    const size_t count = static_cast<size_t>(kRows * kWidth);
+    const std::vector<double> a(count, 0.5), b(count, 0.25);
+    std::vector<double> c(count);
+    return seconds_of([&] {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kRows, kWidth, kWidth, 1.0, a.data(),
+                  kWidth, b.data(), kWidth, 0.0, c.data(), kWidth);
+      sink_ = c[1];
+    });
+  }
+
+  double plain_read() const {
+    const std::vector<uint64_t> words(static_cast<size_t>(3 * kRows * kWidth) / 2, 1);
+    return seconds_of([&] {
+      uint64_t sum[8] = {};
+      for (size_t i = 0; i + 8 <= words.size(); i += 8) {
+        for (size_t k = 0; k < 8; ++k) sum[k] += words[i + k];
+      }
+      sink_ = static_cast<double>(sum[0] ^ sum[5]);
+    });
+  }
+
+  double bare_gelu() const {
+    const auto values = values_of(7, kRows * kWidth);
+    return seconds_of([&] {
+      double sum = 0;
+      for (const float value : values) {
+        const double x = value;
+        sum += 0.5 * std::erfc(-x * 0.7071067811865476) + std::exp(-0.5 * x * x);
+      }
+      sink_ = sum;
+    });
+  }
+
+  fs::path folder_;
+  int64_t linear_ = 0, add_ = 0, gelu_ = 0;
+  mutable volatile double sink_ = 0;
+};
+
+}  // namespace
+}  // namespace nanhunt
+
+int main() {
+  try {
+    nanhunt::Bench().run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "replay_speed: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
