@@ -21,6 +21,7 @@ po::options_description options_of_compare() {
       "rules", po::value<std::string>(), "rules file, applied to the reference's names")(
       "envelope", po::value<std::string>(), "envelope of an earlier calibration")(
       "thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")(
+      "no-replay", po::bool_switch(), "do not compute ops again that were captured in full")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
                                                    "exit status for `git bisect run`");
   return options;
@@ -40,6 +41,7 @@ int compare_command(const std::vector<std::string>& arguments) {
   ProgressPrinter progress;
   compare::JudgeOptions judge;
   judge.same_layout = parsed.flag("same-layout");
+  judge.replay = !parsed.flag("no-replay");
   judge.rules = rules ? &*rules : nullptr;
   judge.envelope = envelope ? &*envelope : nullptr;
   judge.exploratory = parsed.has("thresholds");

@@ -16,6 +16,7 @@ int scan_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("thresholds", po::value<std::string>(),
                         "other thresholds; the result is exploratory")(
+      "no-replay", po::bool_switch(), "do not compute ops again that were captured in full")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
                                                    "exit status for `git bisect run`");
   const Parsed parsed = parse_options("scan", arguments, options, {"TRACE"});
@@ -23,6 +24,7 @@ int scan_command(const std::vector<std::string>& arguments) {
   const oracle::Thresholds thresholds = read_thresholds(parsed);
   ProgressPrinter progress;
   compare::JudgeOptions judge;
+  judge.replay = !parsed.flag("no-replay");
   judge.exploratory = parsed.has("thresholds");
   judge.progress = [&](const std::string& line) { progress.print({line}); };
   const trace::TraceReader trace(parsed.text("TRACE"));

@@ -72,7 +72,7 @@ SideStep Run::read_reference(int64_t step) {
   trace::Step read = reference_->read_step(step);
   if (options_.rules != nullptr) trace::apply_rules(*options_.rules, read);
   SideStep side = make_side(*reference_, std::move(read), Side::kReference);
-  run_rules(side, step_before(previous_reference_, step), thresholds_);
+  run_rules(side, options_.replay, step_before(previous_reference_, step), thresholds_);
   return side;
 }
 
@@ -196,7 +196,8 @@ void Run::add_entries(const SideStep& candidate, std::vector<int> mine, const Si
 void Run::judge_step(int64_t step) {
   if (options_.progress) options_.progress("step " + std::to_string(step));
   SideStep candidate =
-      read_side(candidate_, step, Side::kCandidate, step_before(previous_, step), thresholds_);
+      read_side(candidate_, step, Side::kCandidate, options_.replay, step_before(previous_, step),
+                thresholds_);
   if (first_) {
     judge_.records_judged = std::max<int64_t>(
         1, static_cast<int64_t>(candidate.logicals.size() * candidate_.steps.size()));

@@ -17,6 +17,7 @@ struct JudgeOptions {
   const oracle::Envelope* envelope = nullptr;  // nullptr: exact rules, and deviations stay unjudged
   bool same_layout = false;  // rank by rank, bit differences first, no placements needed
   const trace::RulesFile* rules = nullptr;  // applied to the reference
+  bool replay = true;  // ops captured in full are computed again; most of the time, where they are
   bool exploratory = false;
   std::function<void(const std::string&)> progress;  // a line for stderr; may be empty
 };

@@ -57,19 +57,21 @@ SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side sid
   return result;
 }
 
-void run_rules(SideStep& side, const trace::Step* previous, const oracle::Thresholds& thresholds) {
+void run_rules(SideStep& side, bool replay, const trace::Step* previous,
+               const oracle::Thresholds& thresholds) {
   const oracle::RuleInput input{*side.step, previous, side.source->reader, side.source->facts,
                                 thresholds};
   for (auto& finding : oracle::check_rules(input)) side.add_finding(std::move(finding));
+  if (!replay) return;
   side.replay = oracle::replay_step(input);
   for (auto& finding : std::exchange(side.replay.findings, {}))
     side.add_finding(std::move(finding));
 }
 
-SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side,
+SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side, bool replay,
                    const trace::Step* previous, const oracle::Thresholds& thresholds) {
   SideStep result = make_side(source, source.read_step(step), side);
-  run_rules(result, previous, thresholds);
+  run_rules(result, replay, previous, thresholds);
   return result;
 }
 

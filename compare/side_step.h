@@ -50,12 +50,14 @@ struct SideStep {
   void add_finding(oracle::Finding finding);
 };
 
-// Reads the step, assembles it, and runs every rule that needs no reference.
-SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side,
+// Reads the step, assembles it, and runs every rule that needs no reference; replay: local replay
+// too.
+SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side, bool replay,
                    const trace::Step* previous, const oracle::Thresholds& thresholds);
 // The same from a step at hand, without rules (same-layout comparison; renamed references).
 SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side side);
-void run_rules(SideStep& side, const trace::Step* previous, const oracle::Thresholds& thresholds);
+void run_rules(SideStep& side, bool replay, const trace::Step* previous,
+               const oracle::Thresholds& thresholds);
 
 // The logical tensor of that what, or nullptr.
 const oracle::Logical* find_logical(const SideStep& side, const trace::What& what);

@@ -112,6 +112,16 @@ TEST(LocalReplay, AFactorOf1001IsProvenWithoutReference) {
   EXPECT_THAT(origin.signature_detail, HasSubstr("ratio 1.001"));
 }
 
+TEST(LocalReplay, CanBeLeftOut) {
+  const TemporaryFolder folder;
+  Block(wrong_at("fc")).write(folder.path());
+  JudgeOptions options;
+  options.replay = false;
+  const Verdict verdict = scan(trace::TraceReader(folder.path()), thresholds(), options);
+  EXPECT_EQ(verdict.kind, VerdictKind::kClean);
+  EXPECT_EQ(verdict.coverage.replayed, 0);
+}
+
 TEST(LocalReplay, TheDerivativeOfAWrongOpIsPassedOnFromIt) {
   const Verdict verdict = scan_of(wrong_at("act"));
   ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
