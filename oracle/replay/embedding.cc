@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // embedding: y = rows of the table at the ids. A rank that holds a part of the vocabulary gives 0
 // for the ids of the others; without ids the table is one of positions, a row for each token.
-//   dtable[id] += g
+//   dtable[id] += g, but for the id that the attribute `padding_idx` names
 #include <algorithm>
 #include <cmath>
 
@@ -71,11 +71,14 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   }
   const auto rows = table_rows(call, call.target(), gradient.axes, gradient.rows());
   if (!rows) return std::nullopt;
+  const auto named = call.attribute("padding_idx");
+  const int64_t padding =
+      named ? static_cast<int64_t>(*named) - logical_start(call.target(), 0) : -2;
   const auto size = static_cast<size_t>(shape[0] * shape[1]);
   Recomputed result{std::vector<double>(size), std::vector<double>(size), 0};
   std::vector<double> terms(static_cast<size_t>(shape[0]));
   for (size_t i = 0; i < rows->size(); ++i) {
-    if ((*rows)[i] < 0) continue;
+    if ((*rows)[i] < 0 || (*rows)[i] == padding) continue;
     const auto row = static_cast<size_t>((*rows)[i]);
     result.roundings = std::max(result.roundings, ++terms[row]);
     for (size_t c = 0; c < static_cast<size_t>(shape[1]); ++c) {

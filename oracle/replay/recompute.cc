@@ -124,9 +124,9 @@ class Replayer {
   }
 
   std::optional<Recomputed> forward() {
-    const Record* maker = is_forward(record_) ? &record_
-                                              : index_.maker(record_.where.rank, record_.what.site,
-                                                             record_.what.role);
+    const Record* maker = is_forward(record_)
+                              ? &record_
+                              : index_.maker(record_, record_.what.site, record_.what.role);
     const Replay* replay = replay_of(maker);
     if (replay == nullptr || replay->forward == nullptr) return std::nullopt;
     Call call(*maker, record_, operands_);
@@ -161,15 +161,27 @@ class Replayer {
            (role == record_.what.role || !parameter_name(gradient).empty());
   }
 
+  // Of the gradient of an op's output that another op consumed: a scaled or detached path between
+  // the two has a derivative of its own. Parameters, and what the op itself read, are named by it.
+  bool is_read_as_recorded(const std::string& consumer) const {
+    const bool of_output = record_.what.role.starts_with("grad_output");
+    return !of_output || consumer == record_.what.site ||
+           index_.consumes(record_, consumer, record_.what.site);
+  }
+
   std::optional<Recomputed> handed_on(Operand& gradient) {
     if (is_handed_on_as_is(gradient.record())) {
       Tensor aligned = in_order_of(gradient.tensor(), axes_of(record_));
       if (aligned.shape != record_.local_shape) return std::nullopt;
       return exactly(std::move(aligned.values));
     }
-    const Record* maker = index_.maker(record_.where.rank, gradient.record().what.site, "output");
+    const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
     const Replay* replay = replay_of(maker);
     if (replay == nullptr || replay->backward == nullptr) return std::nullopt;
+    if (!is_read_as_recorded(gradient.record().what.site)) {
+      why_not_ = "what lies between it and the gradient's op is not recorded";
+      return std::nullopt;
+    }
     Call call(*maker, record_, operands_, true);
     for (const Operand& operand : operands_) {
       if (call.is_own_output(operand.record())) kept_.push_back(&operand.record());
@@ -188,7 +200,7 @@ class Replayer {
         operand.used = true;
       }
     }
-    const Record* tokens = index_.maker(record_.where.rank, "loss", "token_loss");
+    const Record* tokens = index_.maker(record_, "loss", "token_loss");
     const Replay* mean = replay_of(loss);
     const Replay* loss_of_tokens = replay_of(tokens);
     if (mean == nullptr || loss_of_tokens == nullptr || !record_.placement) return std::nullopt;
@@ -218,19 +230,40 @@ class Replayer {
 ReplayIndex::ReplayIndex(const trace::Step& step) : step_(&step) {
   for (const Record& record : step.records) {
     if (!is_forward(record) || record.op.empty()) continue;
-    makers_[{record.where.rank, record.what.site}].emplace(record.what.role, &record);
+    makers_[{record.where.rank, record.what.site}].push_back(&record);
   }
 }
 
-const Record* ReplayIndex::maker(int32_t rank, const std::string& site,
+const Record* ReplayIndex::maker(const Record& like, const std::string& site,
                                  const std::string& role) const {
-  const auto at = makers_.find({rank, site});
+  const auto at = makers_.find({like.where.rank, site});
   if (at == makers_.end()) return nullptr;
-  for (const std::string& wanted : {role, std::string("output")}) {
-    const auto found = at->second.find(wanted);
-    if (found != at->second.end()) return found->second;
+  const Record* best = nullptr;
+  int best_score = -1;
+  for (const Record* record : at->second) {
+    const bool same = record->what.role == role;
+    if (!same && record->what.role != "output") continue;
+    const int score = 2 * same + (record->where.microbatch == like.where.microbatch);
+    if (score > best_score) best = record;
+    best_score = std::max(best_score, score);
   }
-  return nullptr;
+  return best;
+}
+
+bool ReplayIndex::consumes(const Record& like, const std::string& consumer,
+                           const std::string& producer) const {
+  const auto at = makers_.find({like.where.rank, consumer});
+  if (at == makers_.end()) return false;
+  for (const Record* record : at->second) {
+    if (record->where.microbatch != like.where.microbatch) continue;
+    for (const trace::Link& link : record->links) {
+      const int source = step_->find(record->where.rank, link.sequence);
+      if (source < 0) continue;
+      const auto& what = record_at(*step_, source).what;
+      if (what.site == producer && what.role.starts_with("output")) return true;
+    }
+  }
+  return false;
 }
 
 bool ReplayIndex::is_gradient(const Record& record) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "oracle/replay/replay.h"
 
@@ -18,14 +19,20 @@ class ReplayIndex {
   explicit ReplayIndex(const trace::Step& step);
 
   const trace::Step& step() const { return *step_; }
-  // A record of that rank and site that says how its values were made: forward or loss, the same
-  // role if there is one; nullptr when the site has none.
-  const trace::Record* maker(int32_t rank, const std::string& site, const std::string& role) const;
+  // The record at `site` that says how the values that `like` (same rank, same microbatch if there
+  // is one) is about were made: forward or loss, of that role if there is one, else "output";
+  // nullptr when the site has none.
+  const trace::Record* maker(const trace::Record& like, const std::string& site,
+                             const std::string& role) const;
+  // Whether the op at `consumer` read what `producer` gave as it was recorded, in the microbatch of
+  // `like`; false where something that no record shows may lie between.
+  bool consumes(const trace::Record& like, const std::string& consumer,
+                const std::string& producer) const;
   bool is_gradient(const trace::Record& record) const;
 
  private:
   const trace::Step* step_;
-  std::map<std::pair<int32_t, std::string>, std::map<std::string, const trace::Record*>> makers_;
+  std::map<std::pair<int32_t, std::string>, std::vector<const trace::Record*>> makers_;
 };
 
 // Whether a replay is tried at all: values, and operands that were captured; not what was loaded,

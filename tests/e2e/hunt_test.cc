@@ -73,7 +73,8 @@ TEST(Draw, IsMadeAgainWithAnotherSeed) {
 // values moves the first bad upstream, to a site that the look left out.
 TEST(LookWithValues, IsRepeatedUntilTheFirstBadHasThem) {
   const Hunted hunted = hunt(cases_folder() / "fp8_scale.case", {"--seed", "4"});
-  EXPECT_EQ(hunted.place(), "decoder.layers.0.mlp.linear_fc2 forward output") << hunted.describe();
+  EXPECT_EQ(hunted.place(), "decoder.layers.0.mlp.linear_fc2 pre_collective output")
+      << hunted.describe();
   EXPECT_EQ(hunted.signature, "constant_ratio") << hunted.describe();
 }
 

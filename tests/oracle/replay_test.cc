@@ -338,5 +338,52 @@ TEST(Replay, OperandThatTheFormulaDoesNotKnowLeavesTheRecordUnexplained) {
   EXPECT_EQ(why_not, "operands that the formula does not know");
 }
 
+// The reason why the gradient of `before` is not computed again, "" where it is. between: the op
+// reads a copy that something made of it.
+std::string unexplained_gradient(bool between) {
+  TraceBuilder builder;
+  const Values values = normal_values(8, 1);
+  const auto given = builder.add({.site = "before"}, values, copies({2, 4}));
+  const auto read = between ? builder.add({.site = kSite, .role = "input", .links = {given}},
+                                          values, copies({2, 4}))
+                            : given;
+  builder.add({.site = kSite, .links = {read}, .op = "silu"}, values, copies({2, 4}));
+  const auto gradient = builder.add(
+      {.site = kSite, .phase = Phase::kBackward, .role = "grad_output"}, values, copies({2, 4}));
+  const auto at = builder.add({.site = "before",
+                               .phase = Phase::kBackward,
+                               .role = "grad_output",
+                               .links = {read, gradient}},
+                              values, copies({2, 4}));
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  std::string why_not;
+  const auto result = recompute(ReplayIndex(step), reader,
+                                step.records[static_cast<size_t>(step.find(0, at))], why_not);
+  EXPECT_EQ(result.has_value(), why_not.empty());
+  return why_not;
+}
+
+TEST(Replay, APathThatNoRecordShowsLeavesTheGradientUnexplained) {
+  EXPECT_EQ(unexplained_gradient(true),
+            "what lies between it and the gradient's op is not recorded");
+  EXPECT_EQ(unexplained_gradient(false), "");
+}
+
+TEST(Replay, RowsOfThePaddingIdGetNoGradient) {
+  Op op{"embedding",
+        "embedding",
+        "",
+        {{{.site = "data", .role = "tokens", .storage = trace::DType::kInt64}, {3}, {0, 1, 0}},
+         parameter("weight", {2, 2}, 2)},
+        {3, 2}};
+  const Values gradient{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(replayed(op, gradient, 1).values, (std::vector<double>{6, 8, 3, 4}));
+  op.attributes = R"({"padding_idx":0})";
+  EXPECT_EQ(replayed(op, gradient, 1).values, (std::vector<double>{0, 0, 3, 4}));
+}
+
 }  // namespace
 }  // namespace nanhunt::oracle::test

@@ -177,7 +177,11 @@ class ModuleHooks:
     def inputs(self, module, site, arguments, keywords):
         """Tensors that no module gave, and those whose place only this module knows."""
         for index, (_, leaf) in enumerate(named_leaves(arguments, keywords)):
-            if not leaf.is_floating_point() or leaf.dim() == 0:
+            if leaf.dim() == 0:
+                continue
+            if not leaf.is_floating_point():
+                if self.ops[id(module)][0] == "embedding":
+                    self.ids(site, leaf)
                 continue
             value = local(leaf)
             known = self.styles.known(value)
@@ -191,6 +195,12 @@ class ModuleHooks:
             placed = self.session.of_activation(value.shape, style)
             self.session.tap(site, "forward", role, value, placed)
             self.styles.remember(site, value, style)
+
+    def ids(self, site, leaf):
+        """As the look-up sees them: a job may have shifted or clamped those of its batch."""
+        value = local(leaf)
+        self.session.tap(site, "forward", "ids", value,
+                         self.session.of_activation(value.shape, None))
 
     def outputs(self, module, site, output):
         if type(output) is torch.Tensor:  # as nearly all are

@@ -7,8 +7,6 @@ computes something else, and keeps its class name. To know another module, add i
 
 import json
 
-import torch
-
 LLAMA_LIKE = ("llama.modeling_llama.Llama", "mistral.modeling_mistral.Mistral",
               "qwen2.modeling_qwen2.Qwen2", "qwen3.modeling_qwen3.Qwen3")
 
@@ -39,7 +37,9 @@ def describe(module):
 def is_plain(module, op):
     """Without what the op's formula does not know."""
     if op == "embedding":
-        return module.max_norm is None
+        return module.max_norm is None and not module.scale_grad_by_freq
+    if op == "rms_norm" and eps_of(module) is None:
+        return False  # it depends on the type of its input
     if op in ("layer_norm", "rms_norm"):
         return len(getattr(module, "normalized_shape", (1,))) == 1
     return True
@@ -51,7 +51,11 @@ def attributes_of(module, op):
     if op == "layer_norm":
         return {"eps": module.eps}
     if op == "rms_norm":
-        eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
-        # torch.nn.RMSNorm without a number takes that of the type in which it computes.
-        return {"eps": torch.finfo(torch.float32).eps if eps is None else eps}
+        return {"eps": eps_of(module)}
+    if op == "embedding" and module.padding_idx is not None:
+        return {"padding_idx": module.padding_idx}
     return {}
+
+
+def eps_of(module):
+    return getattr(module, "variance_epsilon", getattr(module, "eps", None))
