@@ -23,12 +23,21 @@ constexpr int64_t kRows = 8, kWidth = 16;
 using Factor = std::function<double(const Tap&)>;
 
 // y = x w^T, z = silu(y), and their gradients; what `wrong` says is multiplied before anything
-// reads it.
+// reads it. Ranks hold copies.
 class Block {
  public:
-  explicit Block(Factor wrong) : wrong_(std::move(wrong)) {}
+  explicit Block(Factor wrong, int ranks = 1)
+      : wrong_(std::move(wrong)), ranks_(ranks), builder_(1, ranks) {}
 
   void write(const std::filesystem::path& folder) {
+    for (rank_ = 0; rank_ < ranks_; ++rank_) add_rank();
+    builder_.write(folder);
+  }
+
+  TraceSource source() const { return builder_.source(); }
+
+ private:
+  void add_rank() {
     const Values w = normal_values(kWidth * kWidth, 1, 0.25);
     const Values x = normal_values(kRows * kWidth, 2);
     const auto weight = add({.site = "fc.weight", .role = "param"}, w, {kWidth, kWidth});
@@ -41,7 +50,8 @@ class Block {
         add({.site = "fc", .links = {weight, input}, .op = "linear"}, y, {1, kRows, kWidth}, &y);
     Values z(y.size()), gy(y.size());
     const Values gz = normal_values(y.size(), 3);
-    const double slope = wrong_({.site = "act"});  // the wrong op has a wrong derivative
+    const double slope =
+        wrong_({.rank = rank_, .site = "act"});  // the wrong op has a wrong derivative
     for (size_t i = 0; i < y.size(); ++i) {
       const double s = 1 / (1 + std::exp(-static_cast<double>(y[i])));
       z[i] = static_cast<float>(y[i] * s);
@@ -52,28 +62,25 @@ class Block {
                           {1, kRows, kWidth});
     add({.site = "fc", .phase = Phase::kBackward, .role = "grad_output", .links = {fc, grad}}, gy,
         {1, kRows, kWidth});
-    builder_.write(folder);
   }
 
-  TraceSource source() const { return builder_.source(); }
-
- private:
   static float dot(const float* a, const float* b) {
     double sum = 0;
     for (int64_t k = 0; k < kWidth; ++k) sum += static_cast<double>(a[k]) * b[k];
     return static_cast<float>(sum);
   }
 
-  int64_t add(const Tap& tap, const Values& values, const std::vector<int64_t>& shape,
+  int64_t add(Tap tap, const Values& values, const std::vector<int64_t>& shape,
               Values* keep = nullptr) {
-    const bool forward = tap.phase == Phase::kForward;
-    Values changed = times(values, forward ? wrong_(tap) : 1);
+    tap.rank = rank_;
+    Values changed = times(values, wrong_(tap));
     const auto sequence = builder_.add(tap, changed, copies(shape));
     if (keep != nullptr) *keep = std::move(changed);
     return sequence;
   }
 
   Factor wrong_;
+  int ranks_, rank_ = 0;
   TraceBuilder builder_;
 };
 
@@ -82,12 +89,14 @@ Factor healthy() {
 }
 
 Factor wrong_at(const std::string& site) {
-  return [site](const Tap& tap) { return tap.site == site ? 1.001 : 1.0; };
+  return [site](const Tap& tap) {
+    return tap.site == site && tap.phase == Phase::kForward ? 1.001 : 1.0;
+  };
 }
 
-Verdict scan_of(const Factor& wrong) {
+Verdict scan_of(const Factor& wrong, int ranks = 1) {
   const TemporaryFolder folder;
-  Block(wrong).write(folder.path());
+  Block(wrong, ranks).write(folder.path());
   return scan(trace::TraceReader(folder.path()), thresholds());
 }
 
@@ -128,6 +137,40 @@ TEST(LocalReplay, TheDerivativeOfAWrongOpIsPassedOnFromIt) {
   EXPECT_EQ(verdict.origins.front().finding.what.site, "act");
   EXPECT_EQ(verdict.origins.front().finding.what.phase, Phase::kForward);
   EXPECT_EQ(verdict.origins.front().passed_on, 1);
+}
+
+TEST(LocalReplay, FaultsOfTwoOpsAreTwoOriginsInOrder) {
+  const Verdict verdict = scan_of([](const Tap& tap) {
+    if (tap.site == "fc") return tap.phase == Phase::kForward ? 1.001 : 1.01;
+    return tap.site == "act" && tap.phase == Phase::kForward ? 1.1 : 1.0;
+  });
+  // The gradient at fc is wrong by itself, but so is the op whose derivative it is: one of the two
+  // cannot be told from the other, and it is counted under the op.
+  ASSERT_THAT(verdict.origins, SizeIs(2)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins[0].finding.what.site, "fc");
+  EXPECT_EQ(verdict.origins[1].finding.what.site, "act");
+  EXPECT_EQ(verdict.origins[1].passed_on + verdict.origins[0].passed_on, 1);
+}
+
+TEST(LocalReplay, AFaultOfBackwardAloneOriginatesThere) {
+  const Verdict verdict = scan_of([](const Tap& tap) {
+    return tap.site == "fc" && tap.phase == Phase::kBackward ? 1.01 : 1.0;
+  });
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins[0].finding.what.phase, Phase::kBackward);
+  EXPECT_EQ(verdict.origins[0].finding.what.role, "grad_output");
+}
+
+TEST(LocalReplay, TellsWhichOfTwoCopiesIsWrong) {
+  const Verdict verdict = scan_of(
+      [](const Tap& tap) {
+        return tap.rank == 1 && tap.site == "fc" && tap.phase == Phase::kForward ? 1.001 : 1.0;
+      },
+      2);
+  ASSERT_FALSE(verdict.origins.empty()) << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().finding.rule, "local_replay");
+  EXPECT_THAT(verdict.origins.front().finding.ranks, ElementsAre(1));
+  EXPECT_EQ(scan_of(healthy(), 2).kind, VerdictKind::kClean);
 }
 
 Verdict compare_of(const Factor& mine, const Factor& theirs) {
