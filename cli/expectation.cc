@@ -96,6 +96,7 @@ FieldScore score_field(const std::string& field, const std::string& expected,
   if (field == "site") result.got = finding.what.site;
   if (field == "phase") result.got = trace::name_of(finding.what.phase);
   if (field == "role") result.got = finding.what.role;
+  if (field == "lineage") result.got = leading.lineage.empty() ? "none" : leading.lineage;
   result.same = result.got == expected;
   if (field == "ranks") {
     result.got = ranks_text(finding);
@@ -190,7 +191,7 @@ std::vector<FieldScore> score(const Expectation& expectation, const compare::Ver
                               const Facts& candidate, const Facts& reference) {
   std::vector<FieldScore> scores;
   for (const char* field :
-       {"verdict", "site", "phase", "role", "ranks", "signature", "cause", "blame"}) {
+       {"verdict", "site", "phase", "role", "ranks", "lineage", "signature", "cause", "blame"}) {
     const auto expected = expectation.fields.find(field);
     if (expected == expectation.fields.end()) continue;
     scores.push_back(score_field(field, expected->second, verdict, candidate, reference));

@@ -17,6 +17,7 @@
 #include "compare/reference_findings.h"
 #include "compare/same_layout.h"
 #include "compare/signatures/signature.h"
+#include "oracle/replay/lineage.h"
 
 namespace nanhunt::compare {
 namespace {
@@ -134,6 +135,12 @@ void Run::merge_places(std::vector<int>& others, const std::vector<int>& mine) {
   });
 }
 
+bool non_finite(const Origin& origin) {
+  return origin.finding.rule == "non_finite" ||
+         std::ranges::any_of(origin.also,
+                             [](const Finding& finding) { return finding.rule == "non_finite"; });
+}
+
 void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* reference) {
   Origin& origin = draft.origin;
   if (reference_ != nullptr) {
@@ -148,6 +155,12 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
   if (auto signature = recognise({side, reference, judge_, draft})) {
     origin.signature = std::move(signature->name);
     origin.signature_detail = std::move(signature->detail);
+  }
+  if (non_finite(origin)) {
+    auto lineage = oracle::lineage_of(oracle::ReplayIndex(*side.step), side.source->reader,
+                                      side.record(draft.record));
+    origin.lineage = std::move(lineage.kind);
+    origin.lineage_detail = std::move(lineage.detail);
   }
   origin.hosts = hosts_of(*side.source, origin.finding.ranks);
   origin.hypothesis = hypothesis_of(*side.source, origin.finding);
@@ -195,9 +208,8 @@ void Run::add_entries(const SideStep& candidate, std::vector<int> mine, const Si
 
 void Run::judge_step(int64_t step) {
   if (options_.progress) options_.progress("step " + std::to_string(step));
-  SideStep candidate =
-      read_side(candidate_, step, Side::kCandidate, options_.replay, step_before(previous_, step),
-                thresholds_);
+  SideStep candidate = read_side(candidate_, step, Side::kCandidate, options_.replay,
+                                 step_before(previous_, step), thresholds_);
   if (first_) {
     judge_.records_judged = std::max<int64_t>(
         1, static_cast<int64_t>(candidate.logicals.size() * candidate_.steps.size()));
@@ -242,12 +254,6 @@ std::string repeats_of(const Draft& draft) {
   std::vector<std::string> steps;
   for (const int64_t step : draft.steps) steps.push_back(std::to_string(step));
   return text + "; also in steps " + join(steps, " ");
-}
-
-bool non_finite(const Origin& origin) {
-  return origin.finding.rule == "non_finite" ||
-         std::ranges::any_of(origin.also,
-                             [](const Finding& finding) { return finding.rule == "non_finite"; });
 }
 
 void Run::conclude(Verdict& verdict) {

@@ -39,6 +39,8 @@ struct Origin {
   std::vector<std::string> candidates;  // descriptions, when kInterval
   std::string signature;                // "" when none is recognised
   std::string signature_detail;         // "ratio 2.0003"
+  std::string lineage;                  // of a non-finite value: how it came to be; "" for others
+  std::string lineage_detail;           // element and operands
   int64_t passed_on = 0;                // findings downstream that are explained by it
   Blame blame = Blame::kNone;
   std::vector<std::string> hosts;  // of the ranks, with devices

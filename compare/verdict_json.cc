@@ -51,6 +51,8 @@ json to_json(const Origin& origin) {
           {"candidates", origin.candidates},
           {"signature", origin.signature},
           {"signature_detail", origin.signature_detail},
+          {"lineage", origin.lineage},
+          {"lineage_detail", origin.lineage_detail},
           {"passed_on", origin.passed_on},
           {"blame", name_of(origin.blame)},
           {"hosts", origin.hosts},

@@ -102,6 +102,9 @@ std::string origin_text(const Origin& origin, size_t number) {
   for (const auto& finding : origin.also) text += "   also " + rule_text(finding) + "\n";
   text += "   inputs " + inputs_text(origin) + "\n";
   for (const auto& candidate : origin.candidates) text += "     " + candidate + "\n";
+  if (!origin.lineage.empty()) {
+    text += "   lineage " + origin.lineage + ": " + origin.lineage_detail + "\n";
+  }
   if (!origin.signature.empty()) {
     text += "   signature " + origin.signature +
             (origin.signature_detail.empty() ? "" : ": " + origin.signature_detail) + "\n";
@@ -142,6 +145,9 @@ std::string ticket(const Verdict& verdict) {
     if (!origin.hosts.empty()) text += " on " + join(origin.hosts, ", ");
     text += "\nrule:      " + rule_text(origin.finding) + "\n";
     text += "inputs:    " + inputs_text(origin) + "\n";
+    if (!origin.lineage.empty()) {
+      text += "lineage:   " + origin.lineage + " (" + origin.lineage_detail + ")\n";
+    }
     if (!origin.signature.empty()) {
       text += "signature: " + origin.signature +
               (origin.signature_detail.empty() ? "" : " (" + origin.signature_detail + ")") + "\n";

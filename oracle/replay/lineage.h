@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a value came to be NaN or Inf, told at one element: the first Inf of the record, else its
+// first NaN, since Inf comes before the NaN that is made of it. From the values of the record and
+// of what it consumed, where these were captured in full.
+#pragma once
+
+#include <string>
+
+#include "oracle/replay/recompute.h"
+
+namespace nanhunt::oracle {
+
+// Kinds, in docs/verdict.md, "Lineage":
+//   loaded                 it was so when the step began
+//   received               an operand of the collective that another rank gave
+//   overflow_in_reduction  finite operands of a collective, whose result is not finite
+//   overflow               the op's exact result is beyond the largest value of the recorded type
+//   all_masked, rsqrt_of_zero, log_of_zero, scale_not_positive   the op has no finite result there
+//   not_from_operands      the op's result is finite and fits: it appeared between op and tap
+//   handed_on              an operand is not finite
+//   unknown                not captured in full, or no replay of the op
+struct Lineage {
+  std::string kind = "unknown";
+  std::string detail;  // where, and with which operands
+};
+
+// record: one that has non-finite values. reader: nullptr for steps in memory.
+Lineage lineage_of(const ReplayIndex& index, const trace::TraceReader* reader,
+                   const trace::Record& record);
+
+// "sample 1, token 5, channel 17": where a local element lies in the logical tensor, by the
+// placement; by local indices where that does not tell.
+std::string place_of(const trace::Record& record, int64_t element);
+
+}  // namespace nanhunt::oracle
