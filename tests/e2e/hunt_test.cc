@@ -41,20 +41,6 @@ TEST(FirstExample, IsCleanWhenHealthy) {
   EXPECT_THAT(ended.output, HasSubstr("verdict:   clean"));
 }
 
-// The failing side of a case, captured; then the rules that need no reference.
-Hunted capture_and_scan(const std::string& name, const fs::path& out,
-                        const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"capture", (cases_folder() / name).string(), "--out",
-                                    out.string()};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ended captured = nanhunt(words);
-  EXPECT_EQ(captured.status, 0) << captured.errors;
-  const size_t start = captured.output.find("trace: ") + 7;
-  const std::string trace =
-      captured.output.substr(start, captured.output.find('\n', start) - start);
-  return verdict_of(nanhunt({"scan", trace, "--json"}));
-}
-
 // What is planted is told to the children alone, and another draw is not taken for this one.
 TEST(Draw, IsMadeAgainWithAnotherSeed) {
   const TemporaryFolder work;

@@ -18,6 +18,8 @@ void read_coverage(const Json& coverage, Hunted& hunted) {
     hunted.incomplete += line.get<std::string>() + "\n";
   }
   coverage.at("missing").get_to(hunted.missing);
+  coverage.at("replayed").get_to(hunted.replayed);
+  coverage.at("not_replayed").get_to(hunted.not_replayed);
   coverage.at("sites_fired").get_to(hunted.sites_fired);
   coverage.at("sites_expected").get_to(hunted.sites_expected);
   coverage.at("records_compared").get_to(hunted.records_compared);
@@ -30,6 +32,8 @@ void read_origins(const Json& origins, Hunted& hunted) {
   first.at("ranks").get_to(hunted.ranks);
   first.at("step").get_to(hunted.step);
   origins.front().at("signature").get_to(hunted.signature);
+  origins.front().at("lineage").get_to(hunted.lineage);
+  first.at("rule").get_to(hunted.rule);
   hunted.leading = first.dump();
 }
 
@@ -54,6 +58,19 @@ Hunted verdict_of(const Ended& ended) {
   read_coverage(verdict.at("coverage"), hunted);
   read_origins(verdict.at("origins"), hunted);
   return hunted;
+}
+
+Hunted capture_and_scan(const std::string& name, const fs::path& out,
+                        const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"capture", (cases_folder() / name).string(), "--out",
+                                    out.string()};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ended captured = nanhunt(words);
+  if (captured.status != 0) return verdict_of(captured);
+  const size_t start = captured.output.find("trace: ") + 7;
+  const std::string trace =
+      captured.output.substr(start, captured.output.find('\n', start) - start);
+  return verdict_of(nanhunt({"scan", trace, "--json"}));
 }
 
 Hunted hunt(const fs::path& case_file, const std::vector<std::string>& words,

@@ -19,7 +19,9 @@ struct Hunted {
   std::vector<std::string> missing;  // of the coverage
   std::vector<int> ranks;            // of the leading origin
   int64_t step = -1;
-  std::string signature;
+  std::string signature, lineage, rule;  // of the leading origin
+  int64_t replayed = 0;
+  std::vector<std::string> not_replayed;
   std::string leading;  // its finding as JSON
 
   std::string place() const { return places.empty() ? "" : places.front(); }
@@ -29,6 +31,9 @@ struct Hunted {
 // Result of any command that was run with --json.
 Hunted verdict_of(const Ended& ended);
 // `nanhunt run CASE --json WORDS`
+// The failing side of a case, captured into `out`; then the rules that need no reference.
+Hunted capture_and_scan(const std::string& name, const fs::path& out,
+                        const std::vector<std::string>& more);
 Hunted hunt(const fs::path& case_file, const std::vector<std::string>& words,
             const Environment& added = {});
 
