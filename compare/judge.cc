@@ -156,6 +156,8 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
     origin.signature = std::move(signature->name);
     origin.signature_detail = std::move(signature->detail);
   }
+  origin.follows_from_operands =
+      side.replay.by_record[static_cast<size_t>(draft.record)] == oracle::Replayed::kWithin;
   if (non_finite(origin)) {
     auto lineage = oracle::lineage_of(oracle::ReplayIndex(*side.step), side.source->reader,
                                       side.record(draft.record));

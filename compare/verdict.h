@@ -36,6 +36,9 @@ struct Origin {
   oracle::Finding finding;            // the leading finding at that place
   std::vector<oracle::Finding> also;  // other rules that break at the same place
   Inputs inputs = Inputs::kWithin;
+  // The leading record follows from its own operands: the op did what it was given, and what it was
+  // given, or that it was this op, is wrong.
+  bool follows_from_operands = false;
   std::vector<std::string> candidates;  // descriptions, when kInterval
   std::string signature;                // "" when none is recognised
   std::string signature_detail;         // "ratio 2.0003"

@@ -48,6 +48,7 @@ json to_json(const Origin& origin) {
   return {{"finding", to_json(origin.finding)},
           {"also", also},
           {"inputs", name_of(origin.inputs)},
+          {"follows_from_operands", origin.follows_from_operands},
           {"candidates", origin.candidates},
           {"signature", origin.signature},
           {"signature_detail", origin.signature_detail},

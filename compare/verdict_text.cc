@@ -101,6 +101,11 @@ std::string origin_text(const Origin& origin, size_t number) {
   if (!origin.finding.evidence.empty()) text += "   " + origin.finding.evidence + "\n";
   for (const auto& finding : origin.also) text += "   also " + rule_text(finding) + "\n";
   text += "   inputs " + inputs_text(origin) + "\n";
+  if (origin.follows_from_operands) {
+    text +=
+        "   computed again from its own operands it is the same, within rounding: what it was "
+        "given, or that it was this op, is wrong\n";
+  }
   for (const auto& candidate : origin.candidates) text += "     " + candidate + "\n";
   if (!origin.lineage.empty()) {
     text += "   lineage " + origin.lineage + ": " + origin.lineage_detail + "\n";

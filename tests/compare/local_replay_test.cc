@@ -29,6 +29,12 @@ class Block {
   explicit Block(Factor wrong, int ranks = 1)
       : wrong_(std::move(wrong)), ranks_(ranks), builder_(1, ranks) {}
 
+  // A program that adds a bias where the other has none: a wrong one, whose ops are right.
+  Block& with_bias() {
+    bias_ = normal_values(kWidth, 4);
+    return *this;
+  }
+
   void write(const std::filesystem::path& folder) {
     for (rank_ = 0; rank_ < ranks_; ++rank_) add_rank();
     builder_.write(folder);
@@ -46,8 +52,13 @@ class Block {
     for (size_t r = 0; r < kRows; ++r) {
       for (size_t o = 0; o < kWidth; ++o) y[r * kWidth + o] = dot(&x[r * kWidth], &w[o * kWidth]);
     }
+    std::vector<int64_t> operands{weight, input};
+    if (!bias_.empty()) {
+      operands.push_back(add({.site = "fc.bias", .role = "param"}, bias_, {kWidth}));
+      for (size_t i = 0; i < y.size(); ++i) y[i] += bias_[i % kWidth];
+    }
     const auto fc =
-        add({.site = "fc", .links = {weight, input}, .op = "linear"}, y, {1, kRows, kWidth}, &y);
+        add({.site = "fc", .links = operands, .op = "linear"}, y, {1, kRows, kWidth}, &y);
     Values z(y.size()), gy(y.size());
     const Values gz = normal_values(y.size(), 3);
     const double slope =
@@ -80,6 +91,7 @@ class Block {
   }
 
   Factor wrong_;
+  Values bias_;
   int ranks_, rank_ = 0;
   TraceBuilder builder_;
 };
@@ -173,9 +185,8 @@ TEST(LocalReplay, TellsWhichOfTwoCopiesIsWrong) {
   EXPECT_EQ(scan_of(healthy(), 2).kind, VerdictKind::kClean);
 }
 
-Verdict compare_of(const Factor& mine, const Factor& theirs) {
+Verdict compare_of(Block candidate, Block reference) {
   const TemporaryFolder a, b;
-  Block candidate(mine), reference(theirs);
   candidate.write(a.path());
   reference.write(b.path());
   const auto envelope = envelope_around(reference.source(), 1e-3);
@@ -183,6 +194,23 @@ Verdict compare_of(const Factor& mine, const Factor& theirs) {
   options.envelope = &envelope;
   return compare_traces(trace::TraceReader(a.path()), trace::TraceReader(b.path()), thresholds(),
                         options);
+}
+
+Verdict compare_of(const Factor& mine, const Factor& theirs) {
+  return compare_of(Block(mine), Block(theirs));
+}
+
+TEST(LocalReplay, AWrongProgramOfRightOpsFollowsFromItsOperands) {
+  const Verdict verdict = compare_of(Block(healthy()).with_bias(), Block(healthy()));
+  ASSERT_FALSE(verdict.origins.empty()) << to_text(verdict);
+  EXPECT_EQ(verdict.origins.front().finding.what.site, "fc");
+  EXPECT_EQ(verdict.origins.front().finding.rule, "reference_envelope");
+  EXPECT_TRUE(verdict.origins.front().follows_from_operands);
+  EXPECT_THAT(to_text(verdict), HasSubstr("that it was this op, is wrong"));
+  // Must fail: the op itself is wrong.
+  const Verdict inside = compare_of(wrong_at("fc"), healthy());
+  ASSERT_FALSE(inside.origins.empty()) << to_text(inside);
+  EXPECT_FALSE(inside.origins.front().follows_from_operands);
 }
 
 TEST(LocalReplay, AFaultInBothTracesIsFoundAndBlamedOnBoth) {
