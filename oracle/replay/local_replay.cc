@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -88,6 +90,36 @@ Outcome replay_record(const ReplayIndex& index, const trace::TraceReader& reader
   return outcome;
 }
 
+int64_t elements_of(const Record& record) {
+  int64_t count = 1;
+  for (const int64_t extent : record.local_shape) count *= extent;
+  return count;
+}
+
+// Threads wait here until what they want fits beside what the others hold.
+class Budget {
+ public:
+  explicit Budget(int64_t bytes) : left_(bytes) {}
+
+  void take(int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return bytes <= left_; });
+    left_ -= bytes;
+  }
+  void give(int64_t bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      left_ += bytes;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t left_;
+};
+
 // Each thread takes the next record; the first error of any ends all and is thrown again.
 class Workers {
  public:
@@ -109,11 +141,7 @@ class Workers {
   void work() {
     try {
       const trace::TraceReader reader(input_.reader->folder());
-      const double lambda = input_.thresholds["suspicious_lambda"];
-      for (size_t next = next_++; next < todo_.size(); next = next_++) {
-        outcomes_[next] =
-            replay_record(index_, reader, record_at(input_.step, todo_[next]), lambda);
-      }
+      for (size_t next = next_++; next < todo_.size(); next = next_++) one(next, reader);
     } catch (...) {
       next_ = todo_.size();
       const std::lock_guard lock(mutex_);
@@ -121,16 +149,40 @@ class Workers {
     }
   }
 
+  void one(size_t number, const trace::TraceReader& reader) {
+    const Record& record = record_at(input_.step, todo_[number]);
+    const int64_t bytes = replay_bytes(input_.step, record);
+    if (bytes > kReplayBytes) {
+      outcomes_[number].why_not = "takes more than " + std::to_string(kReplayBytes >> 30) + " GiB";
+      return;
+    }
+    budget_.take(bytes);
+    const std::shared_ptr<void> held(nullptr, [&](void*) { budget_.give(bytes); });
+    outcomes_[number] =
+        replay_record(index_, reader, record, input_.thresholds["suspicious_lambda"]);
+  }
+
   const RuleInput& input_;
   const ReplayIndex index_;
   const std::vector<int>& todo_;
   std::vector<Outcome> outcomes_;
   std::atomic<size_t> next_ = 0;
+  Budget budget_{kReplayBytes};
   std::mutex mutex_;
   std::exception_ptr error_;
 };
 
 }  // namespace
+
+int64_t replay_bytes(const trace::Step& step, const Record& record) {
+  int64_t elements = elements_of(record);
+  for (const trace::Link& link : record.links) {
+    const int at = step.find(record.where.rank, link.sequence);
+    if (at >= 0) elements += elements_of(record_at(step, at));
+  }
+  constexpr int64_t kCopies = 5;
+  return elements * kCopies * static_cast<int64_t>(sizeof(double));
+}
 
 LocalReplay replay_step(const RuleInput& input) {
   LocalReplay result;

@@ -3,7 +3,8 @@
 // again in FP64 from them, on as many threads as there are cores. What is out of rule originated
 // there, whatever its operands are; what is within only handed on what it got.
 //
-// Memory: one record with its operands a thread, in FP64, whatever the size of the trace.
+// Memory: one record with its operands a thread, in FP64, whatever the size of the trace; all
+// threads together keep below kReplayBytes, and a record that needs more by itself is left out.
 #pragma once
 
 #include <map>
@@ -16,6 +17,12 @@ namespace nanhunt::oracle {
 
 // The name in findings.
 inline constexpr const char* kLocalReplay = "local_replay";
+
+inline constexpr int64_t kReplayBytes = int64_t{8} << 30;
+
+// Bytes that computing this record again takes, about: itself and its operands in FP64, as read, in
+// another order, recomputed, with magnitudes.
+int64_t replay_bytes(const trace::Step& step, const trace::Record& record);
 
 enum class Replayed : uint8_t {
   kNot,         // no values, no operands, no replay

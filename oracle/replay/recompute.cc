@@ -228,6 +228,19 @@ class Replayer {
 }  // namespace
 
 ReplayIndex::ReplayIndex(const trace::Step& step) : step_(&step) {
+  // In program order: a link leads to an earlier record.
+  for (const Record& record : step.records) {
+    bool gradient = record.what.phase == Phase::kBackward ||
+                    (!is_forward(record) && names_gradient(record.what.role));
+    // Operands and results of collectives that no program named: what they were made of tells.
+    for (const trace::Link& link : record.links) {
+      if (gradient || is_forward(record) || link.sequence >= record.where.sequence) break;
+      const int at = step.find(record.where.rank, link.sequence);
+      gradient = at >= 0 && static_cast<size_t>(at) < gradient_.size() &&
+                 gradient_[static_cast<size_t>(at)];
+    }
+    gradient_.push_back(gradient);
+  }
   for (const Record& record : step.records) {
     if (!is_forward(record) || record.op.empty()) continue;
     makers_[{record.where.rank, record.what.site}].push_back(&record);
@@ -267,16 +280,7 @@ bool ReplayIndex::consumes(const Record& like, const std::string& consumer,
 }
 
 bool ReplayIndex::is_gradient(const Record& record) const {
-  if (record.what.phase == Phase::kBackward) return true;
-  if (is_forward(record)) return false;
-  if (names_gradient(record.what.role)) return true;
-  // Operands and results of collectives that no program named: what they were made of tells.
-  for (const trace::Link& link : record.links) {
-    const int at = step_->find(record.where.rank, link.sequence);
-    if (at >= 0 && link.sequence < record.where.sequence && is_gradient(record_at(*step_, at)))
-      return true;
-  }
-  return false;
+  return gradient_[static_cast<size_t>(&record - step_->records.data())];
 }
 
 bool is_replayable(const Record& record) {

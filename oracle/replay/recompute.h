@@ -28,11 +28,13 @@ class ReplayIndex {
   // `like`; false where something that no record shows may lie between.
   bool consumes(const trace::Record& like, const std::string& consumer,
                 const std::string& producer) const;
+  // Of a record of that step.
   bool is_gradient(const trace::Record& record) const;
 
  private:
   const trace::Step* step_;
   std::map<std::pair<int32_t, std::string>, std::vector<const trace::Record*>> makers_;
+  std::vector<bool> gradient_;  // by record
 };
 
 // Whether a replay is tried at all: values, and operands that were captured; not what was loaded,
