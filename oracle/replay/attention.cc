@@ -124,10 +124,6 @@ Matrix matrix(const std::vector<double>& values, int64_t columns) {
   return {values, static_cast<int64_t>(values.size()) / columns, columns};
 }
 
-Matrix transposed(Matrix m) {
-  return {m.values, m.rows, m.columns, true};
-}
-
 Head solve(const Problem& p, int64_t sample, int64_t head) {
   Head h;
   h.q = head_of(p, p.qkv.values, sample, head, 0);

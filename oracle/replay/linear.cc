@@ -25,10 +25,6 @@ Matrix rows_of(const Tensor& tensor) {
   return {tensor.values, tensor.rows(), tensor.columns()};
 }
 
-Matrix transposed(Matrix matrix) {
-  return {matrix.values, matrix.rows, matrix.columns, true};
-}
-
 std::optional<Recomputed> forward(Call& call) {
   const auto axes = axes_of(call.target());
   const Tensor* weight = call.parameter("weight");

@@ -16,6 +16,10 @@ struct Matrix {
   int64_t width() const { return transposed ? rows : columns; }
 };
 
+inline Matrix transposed(Matrix m) {
+  return {m.values, m.rows, m.columns, !m.transposed};
+}
+
 // a b, height of a by width of b.
 std::vector<double> product(const Matrix& a, const Matrix& b);
 // Euclidean norm of each row (column) as the matrix is used. By Cauchy-Schwarz the sum of |terms|

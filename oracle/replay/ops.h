@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replays, one function a file, and what several of them need. A new one: a file with the
-// function, its declaration here, and a place in replay_list.cc.
+// The replays, one function a file, and what several of them need (op_parts.cc). A new one: a file
+// with the function, its declaration here, and a place in replay_list.cc.
 #pragma once
 
 #include <vector>
@@ -25,6 +25,15 @@ Replay silu();
 std::optional<Tensor> shaped_like_target(const Call& call, const Tensor& tensor);
 // Whether two tensors have the same rows, each of its own width: all dimensions but the last.
 bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
+// A function of one number: its value, and what a rounding of relative error u may move it by, over
+// u.
+struct Term {
+  double value, magnitude;
+};
+// y = f(x) and dx = g f'(x) of the op's only activation, element by element.
+std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings);
+std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
+                                             Term (*slope)(double), double roundings);
 // Adds a row to each row of the result: one rounding. False when the widths do not divide.
 bool add_to_rows(Recomputed& result, const std::vector<double>& row);
 // The gradient of what every row had: a rounding for each row.

@@ -14,30 +14,22 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
+Term value(double x) {
+  const double y = x * sigmoid(x);
+  return {y, std::abs(y) * (1 + std::abs(x))};
+}
+
+Term slope(double x) {
+  const double s = sigmoid(x);
+  return {s * (1 + x * (1 - s)), s * (1 + std::abs(x)) * (1 + std::abs(x))};
+}
+
 std::optional<Recomputed> forward(Call& call) {
-  const Tensor* input = call.activation();
-  const auto aligned = input == nullptr ? std::nullopt : shaped_like_target(call, *input);
-  if (!aligned) return std::nullopt;
-  Recomputed result{{}, {}, kRoundings};
-  for (const double x : aligned->values) {
-    result.values.push_back(x * sigmoid(x));
-    result.magnitudes.push_back(std::abs(x * sigmoid(x)) * (1 + std::abs(x)));
-  }
-  return result;
+  return pointwise(call, value, kRoundings);
 }
 
 std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
-  const Tensor* input = call.activation();
-  const auto x = input == nullptr ? std::nullopt : shaped_like_target(call, *input);
-  const auto g = shaped_like_target(call, gradient);
-  if (!x || !g) return std::nullopt;
-  Recomputed result{{}, {}, kRoundings};
-  for (size_t i = 0; i < x->values.size(); ++i) {
-    const double at = x->values[i], handed = g->values[i], s = sigmoid(at);
-    result.values.push_back(handed * s * (1 + at * (1 - s)));
-    result.magnitudes.push_back(std::abs(handed) * s * (1 + std::abs(at)) * (1 + std::abs(at)));
-  }
-  return result;
+  return pointwise_gradient(call, gradient, slope, kRoundings);
 }
 
 }  // namespace

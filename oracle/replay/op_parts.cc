@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/replay/ops.h"
+
+namespace nanhunt::oracle {
+
+std::optional<Tensor> shaped_like_target(const Call& call, const Tensor& tensor) {
+  Tensor aligned = in_order_of(tensor, axes_of(call.target()));
+  if (aligned.shape != call.target().local_shape) return std::nullopt;
+  return aligned;
+}
+
+bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  return a.size() == b.size() && !a.empty() && std::equal(a.begin(), a.end() - 1, b.begin());
+}
+
+std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings) {
+  const Tensor* input = call.activation();
+  auto x = input == nullptr ? std::nullopt : shaped_like_target(call, *input);
+  if (!x) return std::nullopt;
+  Recomputed result{std::move(x->values), {}, roundings};
+  result.magnitudes.resize(result.values.size());
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    const Term term = of(result.values[i]);
+    result.values[i] = term.value;
+    result.magnitudes[i] = term.magnitude;
+  }
+  return result;
+}
+
+std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
+                                             Term (*slope)(double), double roundings) {
+  auto result = pointwise(call, slope, roundings);
+  const auto g = shaped_like_target(call, gradient);
+  if (!result || !g) return std::nullopt;
+  for (size_t i = 0; i < g->values.size(); ++i) {
+    result->values[i] *= g->values[i];
+    result->magnitudes[i] *= std::abs(g->values[i]);
+  }
+  return result;
+}
+
+bool add_to_rows(Recomputed& result, const std::vector<double>& row) {
+  if (row.empty() || result.values.size() % row.size() != 0) return false;
+  for (size_t i = 0; i < result.values.size(); ++i) {
+    result.values[i] += row[i % row.size()];
+    result.magnitudes[i] += std::abs(row[i % row.size()]);
+  }
+  result.roundings += 1;
+  return true;
+}
+
+Recomputed sum_of_rows(const Tensor& gradient) {
+  const auto width = static_cast<size_t>(gradient.columns());
+  Recomputed result{std::vector<double>(width), std::vector<double>(width),
+                    static_cast<double>(gradient.rows())};
+  for (size_t i = 0; i < gradient.values.size(); ++i) {
+    result.values[i % width] += gradient.values[i];
+    result.magnitudes[i % width] += std::abs(gradient.values[i]);
+  }
+  return result;
+}
+
+}  // namespace nanhunt::oracle
