@@ -180,7 +180,7 @@ class ModuleHooks:
             if leaf.dim() == 0:
                 continue
             if not leaf.is_floating_point():
-                if self.ops[id(module)][0] == "embedding":
+                if hasattr(module, "num_embeddings"):
                     self.ids(site, leaf)
                 continue
             value = local(leaf)
