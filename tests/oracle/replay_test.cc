@@ -372,6 +372,32 @@ TEST(Replay, APathThatNoRecordShowsLeavesTheGradientUnexplained) {
   EXPECT_EQ(unexplained_gradient(false), "");
 }
 
+// The reason why a silu is not computed again, "" where it is.
+std::string unexplained_silu(const trace::Placement& of_input, const trace::Placement& of_output) {
+  TraceBuilder builder;
+  const Values values = normal_values(8, 1);
+  const auto given = builder.add({.site = "before"}, values, of_input);
+  const auto at = builder.add({.site = kSite, .links = {given}, .op = "silu"}, values, of_output);
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  std::string why_not;
+  recompute(ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
+            why_not);
+  return why_not;
+}
+
+// Their elements may have been moved between the op and the tap.
+TEST(Replay, TensorsWhosePlaceIsUnknownAreLeftUnexplained) {
+  trace::Placement unknown = copies({2, 4});
+  unknown.mesh.push_back({trace::MeshAxis::kTp, trace::PlacementKind::kUnknown});
+  EXPECT_EQ(unexplained_silu(copies({2, 4}), copies({2, 4})), "");
+  EXPECT_EQ(unexplained_silu(copies({2, 4}), unknown), "its placement is unknown");
+  EXPECT_EQ(unexplained_silu(unknown, copies({2, 4})), "the placement of an operand is unknown");
+  EXPECT_EQ(unexplained_silu(copies({4, 2}), copies({2, 4})), "operands do not fit the formula");
+}
+
 TEST(Replay, RowsOfThePaddingIdGetNoGradient) {
   Op op{"embedding",
         "embedding",
