@@ -274,10 +274,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay attention() {
-  return {{"composed_attention", "fused_attention"},
-          "y = softmax(scale q k^T, masked) v",
-          forward,
-          backward};
+  return {{"composed_attention", "fused_attention"}, forward, backward};
 }
 
 }  // namespace nanhunt::oracle

@@ -122,7 +122,6 @@ class Tester {
   bool add(size_t i, size_t lane) {
     const Element e = element(i);
     const bool finite = std::abs(e.error) < kInfinity && e.inside < kInfinity;
-    const double keep = finite ? 1 : 0;
     const auto to = [&](Lanes& lanes, double term) { lanes.at[lane] += finite ? term : 0; };
     to(sums_.error, e.error);
     to(sums_.error_squares, e.error * e.error);
@@ -135,7 +134,7 @@ class Tester {
     to(sums_.scale_squares, e.bound * e.bound * e.value * e.value);
     to(sums_.expected_squares, e.value * e.value);
     const double size = std::abs(e.error);
-    return keep == 1 && size <= test_.element * (e.inside + e.bound) &&
+    return finite && size <= test_.element * (e.inside + e.bound) &&
            size <= test_.proven * e.certain;
   }
 

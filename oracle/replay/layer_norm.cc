@@ -28,11 +28,9 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
   auto& x = rows.normalised.values;
   const auto width = static_cast<size_t>(rows.normalised.columns());
   const double n = static_cast<double>(width);
-  rows.weight.assign(width, 1.0);
-  if (const Tensor* weight = call.parameter("weight")) {
-    if (weight->values.size() != width) return std::nullopt;
-    rows.weight = weight->values;
-  }
+  auto weight = weight_of_columns(call, width);
+  if (!weight) return std::nullopt;
+  rows.weight = std::move(*weight);
   for (size_t start = 0; start < x.size(); start += width) {
     double mean = 0, size = 0, variance = 0;
     for (size_t c = 0; c < width; ++c) {
@@ -122,7 +120,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay layer_norm() {
-  return {{"layer_norm"}, "y = (x - mean) w / sqrt(var + eps) + b", forward, backward};
+  return {{"layer_norm"}, forward, backward};
 }
 
 }  // namespace nanhunt::oracle

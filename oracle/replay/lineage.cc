@@ -34,25 +34,24 @@ bool is_loaded(const Record& record) {
   return record.what.phase == Phase::kForward && record.links.empty();
 }
 
-// Of a result of a reduction: the ranks whose operand is not finite, or that all are.
+// Of a result of a collective: the ranks whose operand is not finite, or that all are.
 Lineage of_collective(const trace::Step& step, const Record& record) {
   const int entry = step.find_collective(record.where.rank, record.collective);
   if (entry < 0) return {"unknown", "its collective was not logged"};
   const auto& mine = step.collectives[static_cast<size_t>(entry)];
   const auto position = static_cast<size_t>(std::ranges::find(mine.outputs, record.where.sequence) -
                                             mine.outputs.begin());
+  const auto all = meetings(step);
+  const auto meeting = std::ranges::find_if(all, [&](const Meeting& one) {
+    return std::ranges::find(one.entries, entry) != one.entries.end();
+  });
+  bool all_seen = meeting->whole;
   std::vector<int32_t> from;
-  bool all_seen = true;
-  for (const int32_t rank : mine.group) {
-    const trace::Collective* theirs = nullptr;
-    for (const auto& other : step.collectives) {
-      if (other.rank == rank && other.group == mine.group && other.op == mine.op &&
-          other.group_sequence == mine.group_sequence)
-        theirs = &other;
-    }
-    const Record* given = theirs == nullptr ? nullptr : operand(step, *theirs, position);
+  for (const int index : meeting->entries) {
+    const auto& theirs = step.collectives[static_cast<size_t>(index)];
+    const Record* given = operand(step, theirs, position);
     all_seen &= given != nullptr;
-    if (given != nullptr && trace::non_finite_elements(*given) > 0) from.push_back(rank);
+    if (given != nullptr && trace::non_finite_elements(*given) > 0) from.push_back(theirs.rank);
   }
   if (!from.empty()) return {"received", mine.op + ": the operand of ranks " + list_of(from)};
   if (!all_seen) return {"unknown", mine.op + ": not every operand was captured"};

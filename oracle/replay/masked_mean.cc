@@ -48,7 +48,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay masked_mean() {
-  return {{"masked_mean"}, "loss = sum(mask x token loss) / denominator", forward, backward};
+  return {{"masked_mean"}, forward, backward};
 }
 
 }  // namespace nanhunt::oracle

@@ -42,6 +42,13 @@ std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
   return result;
 }
 
+std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width) {
+  const Tensor* weight = call.parameter("weight");
+  if (weight == nullptr) return std::vector<double>(width, 1.0);
+  if (weight->values.size() != width) return std::nullopt;
+  return weight->values;
+}
+
 bool add_to_rows(Recomputed& result, const std::vector<double>& row) {
   if (row.empty() || result.values.size() % row.size() != 0) return false;
   for (size_t i = 0; i < result.values.size(); ++i) {

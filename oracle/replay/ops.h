@@ -34,6 +34,8 @@ struct Term {
 std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings);
 std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
                                              Term (*slope)(double), double roundings);
+// The op's weight, one number a column, all 1 where it has none; nullopt when it has another width.
+std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width);
 // Adds a row to each row of the result: one rounding. False when the widths do not divide.
 bool add_to_rows(Recomputed& result, const std::vector<double>& row);
 // The gradient of what every row had: a rounding for each row.

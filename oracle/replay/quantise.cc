@@ -26,7 +26,7 @@ std::optional<Recomputed> forward(Call& call) {
 }  // namespace
 
 Replay quantise() {
-  return {{"quantise"}, "code = round(x scale)", forward, nullptr};
+  return {{"quantise"}, forward, nullptr};
 }
 
 }  // namespace nanhunt::oracle

@@ -89,7 +89,6 @@ class Call {
 
 struct Replay {
   std::vector<std::string> ops;  // op kinds of records that it computes: "linear"
-  std::string formula;           // one line for docs
   // The op's output. nullopt: the operands do not fit the formula.
   std::optional<Recomputed> (*forward)(Call&) = nullptr;
   // What `gradient`, that of the op's output, gives for the target: an operand of the op, or one of

@@ -22,11 +22,9 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
   if (input == nullptr || !eps || input->columns() == 0) return std::nullopt;
   Rows rows{in_order_of(*input, axes), {}, {}};
   const auto width = static_cast<size_t>(rows.x.columns());
-  rows.weight.assign(width, 1.0);
-  if (const Tensor* weight = call.parameter("weight")) {
-    if (weight->values.size() != width) return std::nullopt;
-    rows.weight = weight->values;
-  }
+  auto weight = weight_of_columns(call, width);
+  if (!weight) return std::nullopt;
+  rows.weight = std::move(*weight);
   for (size_t start = 0; start < rows.x.values.size(); start += width) {
     double squares = 0;
     for (size_t c = 0; c < width; ++c)
@@ -100,7 +98,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay rms_norm() {
-  return {{"rms_norm"}, "y = x w / sqrt(mean(x^2) + eps)", forward, backward};
+  return {{"rms_norm"}, forward, backward};
 }
 
 }  // namespace nanhunt::oracle

@@ -35,7 +35,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay silu() {
-  return {{"silu"}, "y = x sigma(x)", forward, backward};
+  return {{"silu"}, forward, backward};
 }
 
 }  // namespace nanhunt::oracle

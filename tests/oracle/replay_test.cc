@@ -64,6 +64,17 @@ size_t count_of(const std::vector<int64_t>& shape) {
   return count;
 }
 
+// The record of that rank and sequence, written and read again.
+std::optional<Recomputed> recomputed(const TraceBuilder& builder, int64_t at, std::string& why_not,
+                                     int rank = 0) {
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  return recompute(ReplayIndex(step), reader,
+                   step.records[static_cast<size_t>(step.find(rank, at))], why_not);
+}
+
 // The op's output, or the gradient of input number `target`, computed by replay. `gradient`: that
 // of the output.
 Recomputed replayed(const Op& op, const Values& gradient, int target) {
@@ -97,14 +108,8 @@ Recomputed replayed(const Op& op, const Values& gradient, int target) {
                       .links = links},
                      Values(input.values.size()), copies(input.shape));
   }
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
-  const ReplayIndex index(step);
   std::string why_not;
-  auto result =
-      recompute(index, reader, step.records[static_cast<size_t>(step.find(0, at))], why_not);
+  auto result = recomputed(builder, at, why_not);
   EXPECT_TRUE(result) << why_not;
   return result ? std::move(*result) : Recomputed{};
 }
@@ -308,13 +313,8 @@ TEST(Replay, TablesOfOtherRanksGiveZero) {
   const auto at =
       builder.add({.rank = 1, .site = "words", .links = {ids, table}, .op = "embedding"}, Values(6),
                   copies({3, 2}));
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
   std::string why_not;
-  const auto result = recompute(ReplayIndex(step), reader,
-                                step.records[static_cast<size_t>(step.find(1, at))], why_not);
+  const auto result = recomputed(builder, at, why_not, 1);
   ASSERT_TRUE(result) << why_not;
   EXPECT_EQ(result->values, (std::vector<double>{0, 0, 3, 4, 1, 2}));  // rows 2 and 3 are held
 }
@@ -328,13 +328,8 @@ TEST(Replay, OperandThatTheFormulaDoesNotKnowLeavesTheRecordUnexplained) {
                              copies({2, 4}));
   const auto at =
       builder.add({.site = kSite, .links = {x, w, b}, .op = "linear"}, Values(4), copies({2, 2}));
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
   std::string why_not;
-  EXPECT_FALSE(recompute(ReplayIndex(step), reader,
-                         step.records[static_cast<size_t>(step.find(0, at))], why_not));
+  EXPECT_FALSE(recomputed(builder, at, why_not));
   EXPECT_EQ(why_not, "operands that the formula does not know");
 }
 
@@ -355,13 +350,8 @@ std::string unexplained_gradient(bool between) {
                                .role = "grad_output",
                                .links = {read, gradient}},
                               values, copies({2, 4}));
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
   std::string why_not;
-  const auto result = recompute(ReplayIndex(step), reader,
-                                step.records[static_cast<size_t>(step.find(0, at))], why_not);
+  const auto result = recomputed(builder, at, why_not);
   EXPECT_EQ(result.has_value(), why_not.empty());
   return why_not;
 }
@@ -378,13 +368,8 @@ std::string unexplained_silu(const trace::Placement& of_input, const trace::Plac
   const Values values = normal_values(8, 1);
   const auto given = builder.add({.site = "before"}, values, of_input);
   const auto at = builder.add({.site = kSite, .links = {given}, .op = "silu"}, values, of_output);
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
   std::string why_not;
-  recompute(ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
-            why_not);
+  recomputed(builder, at, why_not);
   return why_not;
 }
 
