@@ -28,7 +28,8 @@ void add_own_facts(trace::RunFacts& facts) {
   facts.facts["torch.version"] = TORCH_VERSION;
   facts.facts["threads"] = std::to_string(at::get_num_threads());
   facts.facts["isa"] = trace::fingerprint_version();
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+  for (const char* name :
+       {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "MKL_CBWR", "CUDA_VISIBLE_DEVICES"}) {
     if (const char* value = std::getenv(name)) facts.facts[std::string("env.") + name] = value;
   }
 }

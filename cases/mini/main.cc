@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace nanhunt::mini
 
 int main(int argc, char** argv) {
+  // oneMKL promises equal bits of equal runs in this mode alone ("Conditional Numerical
+  // Reproducibility" of its guide), and reads it at its first call. Who sets another keeps it.
+  ::setenv("MKL_CBWR", "AUTO,STRICT", 0);
   try {
     return nanhunt::mini::run({argv + 1, argv + argc});
   } catch (const nanhunt::trace::Error& error) {

@@ -28,14 +28,17 @@ std::map<Key, const trace::Record*> by_key(const trace::Step& step) {
 struct FirstDifference {
   int64_t step = 0;
   int rank = 0;
-  std::string where;  // "site phase role"
+  std::string where;   // "site phase role"
+  int64_t others = 0;  // records of that step that differ too; told, not compared
 
-  bool operator==(const FirstDifference&) const = default;
+  bool operator==(const FirstDifference& other) const {
+    return std::tie(step, rank, where) == std::tie(other.step, other.rank, other.where);
+  }
 };
 
 std::ostream& operator<<(std::ostream& out, const FirstDifference& difference) {
-  return out << "step " << difference.step << " rank " << difference.rank << " "
-             << difference.where;
+  return out << "step " << difference.step << " rank " << difference.rank << " " << difference.where
+             << " and " << difference.others << " more records";
 }
 
 // In the program order of the faulty run, on the first rank that differs.
@@ -45,15 +48,18 @@ std::optional<FirstDifference> first_difference(const trace::TraceReader& clean,
     const trace::Step healthy = clean.read_step(number), broken = faulty.read_step(number);
     const auto expected = by_key(healthy);
     const trace::Record* first = nullptr;
+    int64_t differing = 0;
     for (const auto& [key, record] : by_key(broken)) {
       const auto found = expected.find(key);
       if (found == expected.end() || found->second->raw_digest == record->raw_digest) continue;
+      ++differing;
       if (first == nullptr || record->where.sequence < first->where.sequence) first = record;
     }
     if (first == nullptr) continue;
     return FirstDifference{
         number, first->where.rank,
-        first->what.site + " " + std::string(name_of(first->what.phase)) + " " + first->what.role};
+        first->what.site + " " + std::string(name_of(first->what.phase)) + " " + first->what.role,
+        differing - 1};
   }
   return std::nullopt;
 }
