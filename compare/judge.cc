@@ -11,6 +11,7 @@
 #include "compare/events.h"
 #include "compare/hypothesis.h"
 #include "compare/judge_sources.h"
+#include "compare/non_finite_path.h"
 #include "compare/numbers.h"
 #include "compare/origins.h"
 #include "compare/precedence.h"
@@ -163,6 +164,8 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
                                       side.record(draft.record));
     origin.lineage = std::move(lineage.kind);
     origin.lineage_detail = std::move(lineage.detail);
+    origin.growth = growth_before(side, draft.record);
+    origin.vanished = vanished_after(side, draft.record);
   }
   origin.hosts = hosts_of(*side.source, origin.finding.ranks);
   origin.hypothesis = hypothesis_of(*side.source, origin.finding);

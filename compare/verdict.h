@@ -44,6 +44,8 @@ struct Origin {
   std::string signature_detail;         // "ratio 2.0003"
   std::string lineage;                  // of a non-finite value: how it came to be; "" for others
   std::string lineage_detail;           // element and operands
+  std::string growth;                   // of a non-finite value: sizes in the steps before
+  std::vector<std::string> vanished;    // and the places where it is finite again
   int64_t passed_on = 0;                // findings downstream that are explained by it
   Blame blame = Blame::kNone;
   std::vector<std::string> hosts;  // of the ranks, with devices

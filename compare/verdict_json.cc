@@ -54,6 +54,8 @@ json to_json(const Origin& origin) {
           {"signature_detail", origin.signature_detail},
           {"lineage", origin.lineage},
           {"lineage_detail", origin.lineage_detail},
+          {"growth", origin.growth},
+          {"vanished", origin.vanished},
           {"passed_on", origin.passed_on},
           {"blame", name_of(origin.blame)},
           {"hosts", origin.hosts},

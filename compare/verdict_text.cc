@@ -110,6 +110,9 @@ std::string origin_text(const Origin& origin, size_t number) {
   if (!origin.lineage.empty()) {
     text += "   lineage " + origin.lineage + ": " + origin.lineage_detail + "\n";
   }
+  if (!origin.growth.empty()) text += "   " + origin.growth + "\n";
+  if (!origin.vanished.empty())
+    text += "   finite again at " + join(origin.vanished, ", ") + "\n";
   if (!origin.signature.empty()) {
     text += "   signature " + origin.signature +
             (origin.signature_detail.empty() ? "" : ": " + origin.signature_detail) + "\n";

@@ -11,9 +11,11 @@
 // softmax's division turn it into 2 c of p; so each term of y counts (1 + 2 max c) times.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "oracle/replay/matrix.h"
 #include "oracle/replay/ops.h"
+#include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -271,10 +273,56 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return in_order_of_target(call, *p, s.heads * 3 * s.size, std::move(result));
 }
 
+// Where element `element` of the target lies in [token, sample, channel].
+size_t index_in_problem(const Call& call, const Problem& p, size_t element) {
+  Tensor order{{p.shape.tokens, p.shape.samples, p.shape.heads * p.shape.size}, p.qkv.axes, {}};
+  order.values.resize(
+      static_cast<size_t>(p.shape.tokens * p.shape.samples * p.shape.heads * p.shape.size));
+  std::iota(order.values.begin(), order.values.end(), 0.0);
+  return static_cast<size_t>(in_order_of(std::move(order), axes_of(call.target())).values[element]);
+}
+
+// The visible key of the largest score, and the exponential before the maximum is taken off.
+Intermediates on_the_way(Call& call, size_t element) {
+  const auto p = problem_of(call);
+  if (!p) return {};
+  const Shape& s = p->shape;
+  const auto at = static_cast<int64_t>(index_in_problem(call, *p, element));
+  const int64_t head = at / s.size % s.heads, sample = at / (s.size * s.heads) % s.samples,
+                token = at / (s.size * s.heads * s.samples);
+  const double* masked =
+      &p->mask.values[static_cast<size_t>((sample * s.tokens + token) * s.tokens)];
+  std::vector<Product> of_largest;
+  double largest = 0, visible = 0;
+  for (int64_t key = 0; key < s.tokens; ++key) {
+    if (masked[key] != 0) continue;
+    std::vector<Product> products;
+    double score = 0;
+    for (int64_t c = 0; c < s.size; ++c) {
+      products.push_back({p->qkv.values[s.in(token, sample, head, 0, c)],
+                          p->qkv.values[s.in(key, sample, head, 1, c)]});
+      score += products.back().a * products.back().b;
+    }
+    if (visible++ == 0 || std::isnan(score) || score * p->scale > largest * p->scale) {
+      of_largest = std::move(products);
+      largest = score;
+    }
+  }
+  Intermediates formed{{Formed::kVisible, "the number of visible keys", visible}};
+  add_products(formed, of_largest);
+  const double scaled = largest * p->scale;
+  if (std::isfinite(scaled)) {
+    formed.push_back({Formed::kExponential,
+                      "exp(" + short_number(scaled) + "), unless the maximum is taken off,",
+                      std::exp(scaled)});
+  }
+  return formed;
+}
+
 }  // namespace
 
 Replay attention() {
-  return {{"composed_attention", "fused_attention"}, forward, backward};
+  return {{"composed_attention", "fused_attention"}, forward, backward, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

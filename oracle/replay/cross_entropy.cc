@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "oracle/replay/ops.h"
+#include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -147,10 +148,51 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return result;
 }
 
+Intermediates of_token_loss(Call& call, size_t element) {
+  const Tensor* sums = call.of_role("sum_exp");
+  const Tensor* targets = call.of_role("target_logit");
+  if (sums == nullptr || targets == nullptr || element >= sums->values.size() ||
+      element >= targets->values.size())
+    return {};
+  const double total = sums->values[element];
+  Intermediates formed{{Formed::kLogArgument, "the sum of exponentials", total}};
+  add_terms(formed, {std::log(total), -targets->values[element]});
+  return formed;
+}
+
+// As far as the row's maximum was not taken off first.
+Intermediates of_row(Call& call, size_t element) {
+  const auto logits = logits_of(call);
+  if (!logits || static_cast<int64_t>(element) >= logits->values.rows()) return {};
+  const auto most = by_row(call, "logits_max", *logits);
+  const auto width = static_cast<size_t>(logits->values.columns());
+  double largest = -std::numeric_limits<double>::infinity();
+  std::vector<double> shifted;
+  for (size_t c = 0; c < width; ++c) {
+    const double x = logits->values.values[element * width + c];
+    largest = std::max(largest, x);
+    if (most) shifted.push_back(x - (*most)[element]);
+  }
+  Intermediates formed;
+  for (const double a : shifted)
+    if (std::isnan(a)) formed.push_back({Formed::kSum, "a logit less the maximum", a});
+  if (std::isfinite(largest) && call.target().what.role == "sum_exp") {
+    formed.push_back({Formed::kExponential,
+                      "exp(" + short_number(largest) + "), unless the maximum is taken off,",
+                      std::exp(largest)});
+  }
+  return formed;
+}
+
+Intermediates on_the_way(Call& call, size_t element) {
+  return call.target().what.role == "token_loss" ? of_token_loss(call, element)
+                                                 : of_row(call, element);
+}
+
 }  // namespace
 
 Replay cross_entropy() {
-  return {{"cross_entropy"}, forward, backward};
+  return {{"cross_entropy"}, forward, backward, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

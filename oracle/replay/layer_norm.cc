@@ -117,10 +117,29 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return name == "weight" ? weight_gradient(*rows, g.values) : input_gradient(*rows, g.values);
 }
 
+Intermediates on_the_way(Call& call, size_t element) {
+  const auto row = row_of_element(call, element);
+  const auto eps = call.attribute("eps");
+  if (row.empty() || !eps) return {};
+  const double n = static_cast<double>(row.size());
+  Intermediates formed;
+  add_terms(formed, row);
+  double mean = 0, squares = 0;
+  for (const double x : row) mean += x / n;
+  std::vector<Product> products;
+  for (const double x : row) {
+    products.push_back({x - mean, x - mean});
+    squares += (x - mean) * (x - mean);
+  }
+  add_products(formed, products);
+  formed.push_back({Formed::kRootArgument, "var(x) + eps", squares / n + *eps});
+  return formed;
+}
+
 }  // namespace
 
 Replay layer_norm() {
-  return {{"layer_norm"}, forward, backward};
+  return {{"layer_norm"}, forward, backward, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

@@ -58,41 +58,58 @@ Lineage of_collective(const trace::Step& step, const Record& record) {
   return {"overflow_in_reduction", mine.op + ": all operands are finite"};
 }
 
-// Why an op of finite operands has no finite result.
-std::string reason_of(const std::string& op) {
-  if (op.ends_with("_attention")) return "all_masked";
-  if (op.ends_with("_norm")) return "rsqrt_of_zero";
-  if (op == "cross_entropy") return "log_of_zero";
-  return "unknown";
-}
-
 std::string op_of(const ReplayIndex& index, const Record& record) {
   if (!record.op.empty() && find_replay(record.op) != nullptr) return record.op;
   const Record* maker = index.maker(record, record.what.site, record.what.role);
   return maker == nullptr ? record.op : maker->op;
 }
 
+// NaN of operands that are Inf, or -Inf all of them.
+bool is_of_infinities(const std::string& kind) {
+  return kind == "zero_times_inf" || kind == "inf_minus_inf" || kind == "inf_over_inf" ||
+         kind == "all_masked";
+}
+
+// An operand that lies at the largest value of its type: cut off there, before it was used.
+const Record* saturated(const std::vector<const Record*>& operands) {
+  const auto at = std::ranges::find_if(operands, [](const Record* operand) {
+    return trace::is_floating(operand->storage) && operand->storage != trace::DType::kFloat32 &&
+           operand->statistics.absmax() == trace::max_finite(operand->storage);
+  });
+  return at == operands.end() ? nullptr : *at;
+}
+
 Lineage of_op(const ReplayIndex& index, const trace::TraceReader& reader, const Record& record) {
-  std::string why_not;
-  const auto exact = recompute(index, reader, record, why_not);
   const auto found = read_tensor(reader, record).values;
   const int64_t at = first_non_finite(found);
-  const std::string where = at < 0 ? "" : place_of(record, at);
-  for (const Record* operand : operands_of(index.step(), record)) {
-    if (trace::non_finite_elements(*operand) > 0)
-      return {"handed_on", trace::describe(operand->what)};
-  }
-  if (!exact) return {"unknown", where + ": " + why_not};
   if (at < 0) return {"unknown", "its values are finite"};
-  const double value = exact->values[static_cast<size_t>(at)];
-  const std::string ends = std::string(trace::name_of(record.storage)) + " ends at " +
-                           short_number(trace::max_finite(record.storage));
-  const std::string op = op_of(index, record);
-  if (!std::isfinite(value)) return {reason_of(op), where + ": no finite result of " + op};
-  if (std::abs(value) > trace::max_finite(record.storage))
-    return {"overflow",
-            where + ": " + op + " of its operands is " + short_number(value) + ", " + ends};
-  return {"not_from_operands", where + ": " + op + " of its operands is " + short_number(value)};
+  const auto element = static_cast<size_t>(at);
+  std::string why_not;
+  const auto exact = recompute(index, reader, record, why_not);
+  const auto why = diagnose(intermediates(index, reader, record, element), record.storage);
+  const auto operands = operands_of(index.step(), record);
+  const auto not_finite = std::ranges::find_if(
+      operands, [](const Record* operand) { return trace::non_finite_elements(*operand) > 0; });
+  const std::string where = place_of(record, at) + ": ", op = op_of(index, record);
+  const double value = exact ? exact->values[element] : std::nan("");
+  const bool fits = std::abs(value) <= trace::max_finite(record.storage);
+  if (not_finite != operands.end() && !fits) {
+    const bool born = std::isnan(found[element]) && why && is_of_infinities(why->kind);
+    if (born) return {why->kind, where + why->detail};
+    return {"handed_on", where + trace::describe((*not_finite)->what)};
+  }
+  const std::string given = exact ? op + " of its operands is " + short_number(value) : why_not;
+  if (std::isfinite(value) && !fits && !(why && why->kind == "exp_overflow")) {
+    const std::string ends = ", " + std::string(trace::name_of(record.storage)) + " ends at " +
+                             short_number(trace::max_finite(record.storage));
+    if (const Record* cut = saturated(operands)) {
+      return {"saturated_then_used", where + given + ends + "; " + trace::describe(cut->what) +
+                                         " lies at the end of its type"};
+    }
+    return {"overflow", where + given + ends};
+  }
+  if (why) return {why->kind, where + why->detail + "; " + given};
+  return {exact && fits ? "not_from_operands" : "unknown", where + given};
 }
 
 }  // namespace

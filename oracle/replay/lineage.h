@@ -15,10 +15,14 @@ namespace nanhunt::oracle {
 //   received               an operand of the collective that another rank gave
 //   overflow_in_reduction  finite operands of a collective, whose result is not finite
 //   overflow               the op's exact result is beyond the largest value of the recorded type
-//   all_masked, rsqrt_of_zero, log_of_zero, scale_not_positive   the op has no finite result there
-//   not_from_operands      the op's result is finite and fits: it appeared between op and tap
+//   saturated_then_used    so is it, and an operand lies at the largest value of its own type
 //   handed_on              an operand is not finite
+//   not_from_operands      neither the op's result nor what is formed on the way explains it
 //   unknown                not captured in full, or no replay of the op
+// and, by what the op forms on the way (intermediate.h): overflow_in_product,
+// overflow_in_accumulation, exp_overflow, eps_rounded_to_zero, rsqrt_of_zero, log_of_zero,
+// division_by_zero, outside_domain, all_masked, scale_not_positive, zero_times_inf, inf_minus_inf,
+// inf_over_inf.
 struct Lineage {
   std::string kind = "unknown";
   std::string detail;  // where, and with which operands

@@ -65,10 +65,61 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return multiplied(rows_of(g), rows_of(*weight));
 }
 
+// Row `row` of a times column `column` of b.
+std::vector<Product> products_of(const Matrix& a, const Matrix& b, int64_t row, int64_t column) {
+  std::vector<Product> products;
+  for (int64_t k = 0; k < a.width(); ++k) products.push_back({a.at(row, k), b.at(k, column)});
+  return products;
+}
+
+Intermediates on_the_way(Call& call, size_t element) {
+  const Tensor* weight = call.parameter("weight");
+  const Tensor* bias = call.parameter("bias");
+  const Tensor* input = call.activation();
+  if (weight == nullptr || weight->shape.size() != 2 || input == nullptr) return {};
+  const Tensor x = in_order_of(*input, axes_of(call.target()));
+  const int64_t width = weight->shape[0], row = static_cast<int64_t>(element) / width,
+                column = static_cast<int64_t>(element) % width;
+  if (x.columns() != weight->shape[1] || row >= x.rows()) return {};
+  Intermediates formed;
+  auto products = products_of(rows_of(x), transposed(rows_of(*weight)), row, column);
+  if (bias != nullptr && bias->size() == width)
+    products.push_back({1, bias->values[static_cast<size_t>(column)]});
+  add_products(formed, products);
+  return formed;
+}
+
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const std::string name = parameter_name(call.target());
+  Intermediates formed;
+  const auto add = [&](const Matrix& a, const Matrix& b) {
+    const int64_t row = static_cast<int64_t>(element) / b.width(),
+                  column = static_cast<int64_t>(element) % b.width();
+    if (a.width() == b.height() && row < a.height())
+      add_products(formed, products_of(a, b, row, column));
+  };
+  if (name == "bias") {
+    std::vector<double> terms;
+    for (size_t i = element; i < gradient.values.size();
+         i += static_cast<size_t>(gradient.columns()))
+      terms.push_back(gradient.values[i]);
+    add_terms(formed, terms);
+  } else if (name == "weight") {
+    const Tensor* input = call.activation();
+    if (input == nullptr) return {};
+    const Tensor x = in_order_of(*input, gradient.axes);
+    add(transposed(rows_of(gradient)), rows_of(x));
+  } else if (const Tensor* weight = call.parameter("weight")) {
+    const Tensor g = in_order_of(gradient, axes_of(call.target()));
+    add(rows_of(g), rows_of(*weight));
+  }
+  return formed;
+}
+
 }  // namespace
 
 Replay linear() {
-  return {{"linear"}, forward, backward};
+  return {{"linear"}, forward, backward, on_the_way, on_the_way_back};
 }
 
 }  // namespace nanhunt::oracle

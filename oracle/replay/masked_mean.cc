@@ -45,10 +45,33 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return result;
 }
 
+Intermediates on_the_way(Call& call, size_t /*element*/) {
+  const Tensor* mask = call.of_role("loss_mask");
+  const Tensor* loss = call.of_role("token_loss");
+  Intermediates formed;
+  if (mask == nullptr || loss == nullptr) {
+    std::vector<double> terms;
+    for (const Tensor* part : call.activations()) {
+      if (part->size() == 1) terms.push_back(part->values[0]);
+    }
+    add_terms(formed, terms);
+    return formed;
+  }
+  const Tensor aligned = in_order_of(*mask, loss->axes);
+  if (aligned.size() != loss->size()) return {};
+  std::vector<Product> products;
+  for (size_t i = 0; i < loss->values.size(); ++i)
+    products.push_back({aligned.values[i], loss->values[i]});
+  add_products(formed, products);
+  if (const auto denominator = call.attribute("denominator"))
+    formed.push_back({Formed::kDivisor, "the number of tokens that count", *denominator});
+  return formed;
+}
+
 }  // namespace
 
 Replay masked_mean() {
-  return {{"masked_mean"}, forward, backward};
+  return {{"masked_mean"}, forward, backward, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

@@ -2,6 +2,7 @@
 // Products of FP64 matrices (BLAS), row-major, and norms along them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct Matrix {
 
   int64_t height() const { return transposed ? columns : rows; }
   int64_t width() const { return transposed ? rows : columns; }
+  double at(int64_t row, int64_t column) const {
+    return values[static_cast<size_t>(transposed ? column * columns + row
+                                                 : row * columns + column)];
+  }
 };
 
 inline Matrix transposed(Matrix m) {

@@ -42,6 +42,16 @@ std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
   return result;
 }
 
+std::vector<double> row_of_element(Call& call, size_t element) {
+  const Tensor* input = call.activation();
+  if (input == nullptr || input->columns() == 0) return {};
+  const auto x = shaped_like_target(call, *input);
+  if (!x || element >= x->values.size()) return {};
+  const auto width = static_cast<size_t>(x->columns());
+  const auto start = x->values.begin() + static_cast<std::ptrdiff_t>(element / width * width);
+  return {start, start + static_cast<std::ptrdiff_t>(width)};
+}
+
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width) {
   const Tensor* weight = call.parameter("weight");
   if (weight == nullptr) return std::vector<double>(width, 1.0);

@@ -12,14 +12,18 @@ namespace nanhunt::oracle {
 Replay add();
 Replay attention();
 Replay cross_entropy();
+Replay dropout();
+Replay elementary();
 Replay embedding();
 Replay gelu();
 Replay layer_norm();
 Replay linear();
 Replay masked_mean();
+Replay product_of_two();
 Replay quantise();
 Replay rms_norm();
 Replay silu();
+Replay softmax();
 
 // In the order of the recorded tensor; nullopt when it has another shape.
 std::optional<Tensor> shaped_like_target(const Call& call, const Tensor& tensor);
@@ -34,6 +38,9 @@ struct Term {
 std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings);
 std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
                                              Term (*slope)(double), double roundings);
+// The row of the op's only activation, in the order of the target, that `element` lies in; empty
+// when there is none.
+std::vector<double> row_of_element(Call& call, size_t element);
 // The op's weight, one number a column, all 1 where it has none; nullopt when it has another width.
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width);
 // Adds a row to each row of the result: one rounding. False when the widths do not divide.

@@ -23,10 +23,16 @@ std::optional<Recomputed> forward(Call& call) {
   return result;
 }
 
+Intermediates on_the_way(Call& call, size_t /*element*/) {
+  const auto scale = oracle::attribute(call.target(), "scale");
+  if (!scale) return {};
+  return {{Formed::kScale, "the scale", *scale}};
+}
+
 }  // namespace
 
 Replay quantise() {
-  return {{"quantise"}, forward, nullptr};
+  return {{"quantise"}, forward, nullptr, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

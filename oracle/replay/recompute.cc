@@ -46,7 +46,44 @@ class Replayer {
     return result;
   }
 
+  Intermediates on_the_way(size_t element) {
+    if (!take_operands()) return {};
+    if (trace::is_fp8(record_.storage)) {
+      std::ranges::move(gradients_, std::back_inserter(operands_));
+      Call call(record_, record_, operands_);
+      return find_replay("quantise")->on_the_way(call, element);
+    }
+    if (index_.is_gradient(record_)) return on_the_way_back(element);
+    const Record* maker = maker_in_forward();
+    const Replay* replay = replay_of(maker);
+    if (replay == nullptr || replay->on_the_way == nullptr) return {};
+    Call call(*maker, record_, operands_);
+    return replay->on_the_way(call, element);
+  }
+
  private:
+  Intermediates on_the_way_back(size_t element) {
+    Intermediates formed;
+    std::vector<double> parts;
+    for (Operand& gradient : gradients_) {
+      if (const auto part = handed_on(gradient); part && element < part->values.size())
+        parts.push_back(part->values[element]);
+      const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
+      const Replay* replay = replay_of(maker);
+      if (replay == nullptr || replay->on_the_way_back == nullptr) continue;
+      Call call(*maker, record_, operands_, true);
+      std::ranges::move(replay->on_the_way_back(call, gradient.tensor(), element),
+                        std::back_inserter(formed));
+    }
+    add_terms(formed, parts);
+    return formed;
+  }
+
+  const Record* maker_in_forward() const {
+    return is_forward(record_) ? &record_
+                               : index_.maker(record_, record_.what.site, record_.what.role);
+  }
+
   size_t count() const {
     size_t count = 1;
     for (const int64_t extent : record_.local_shape) count *= static_cast<size_t>(extent);
@@ -124,9 +161,7 @@ class Replayer {
   }
 
   std::optional<Recomputed> forward() {
-    const Record* maker = is_forward(record_)
-                              ? &record_
-                              : index_.maker(record_, record_.what.site, record_.what.role);
+    const Record* maker = maker_in_forward();
     const Replay* replay = replay_of(maker);
     if (replay == nullptr || replay->forward == nullptr) return std::nullopt;
     Call call(*maker, record_, operands_);
@@ -293,6 +328,12 @@ bool is_replayable(const Record& record) {
 std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
                                     const Record& record, std::string& why_not) {
   return Replayer(index, reader, record, why_not).run();
+}
+
+Intermediates intermediates(const ReplayIndex& index, const trace::TraceReader& reader,
+                            const trace::Record& record, size_t element) {
+  std::string why_not;
+  return Replayer(index, reader, record, why_not).on_the_way(element);
 }
 
 }  // namespace nanhunt::oracle

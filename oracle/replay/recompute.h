@@ -46,4 +46,9 @@ bool is_replayable(const trace::Record& record);
 std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
                                     const trace::Record& record, std::string& why_not);
 
+// What implementations form on their way to one element of the record (a gradient: the sum of what
+// its consumers handed on). Empty where no replay tells.
+Intermediates intermediates(const ReplayIndex& index, const trace::TraceReader& reader,
+                            const trace::Record& record, size_t element);
+
 }  // namespace nanhunt::oracle

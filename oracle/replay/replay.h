@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "oracle/replay/intermediate.h"
 #include "oracle/replay/tensor.h"
 
 namespace nanhunt::oracle {
@@ -56,6 +57,7 @@ class Call {
       : forward_(forward), target_(target), operands_(operands), derivative_(derivative) {}
 
   const trace::Record& target() const { return target_; }
+  const std::string& op() const { return forward_.op; }
   std::optional<double> attribute(const std::string& name) const;
   bool flag(const std::string& name) const;  // an attribute that is true
 
@@ -94,6 +96,11 @@ struct Replay {
   // What `gradient`, that of the op's output, gives for the target: an operand of the op, or one of
   // its parameters. nullptr: no derivative known.
   std::optional<Recomputed> (*backward)(Call&, const Tensor& gradient) = nullptr;
+  // What implementations form on their way to `element` of the target, in the order of the formula;
+  // of operands that may be NaN or Inf. Empty: the operands do not fit. nullptr: nothing is formed
+  // that could be NaN or Inf where the result is not.
+  Intermediates (*on_the_way)(Call&, size_t element) = nullptr;
+  Intermediates (*on_the_way_back)(Call&, const Tensor& gradient, size_t element) = nullptr;
 };
 
 const std::vector<Replay>& replays();

@@ -8,8 +8,9 @@ namespace nanhunt::oracle {
 
 const std::vector<Replay>& replays() {
   static const std::vector<Replay> list{
-      linear(), add(),       embedding(),     rms_norm(),    layer_norm(), gelu(),
-      silu(),   attention(), cross_entropy(), masked_mean(), quantise(),
+      linear(),        add(),         embedding(),  rms_norm(),       layer_norm(),
+      gelu(),          silu(),        attention(),  softmax(),        dropout(),
+      cross_entropy(), masked_mean(), elementary(), product_of_two(), quantise(),
   };
   return list;
 }

@@ -95,10 +95,27 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return of_weight ? weight_gradient(*rows, g.values) : input_gradient(*rows, g.values);
 }
 
+Intermediates on_the_way(Call& call, size_t element) {
+  const auto row = row_of_element(call, element);
+  const auto eps = call.attribute("eps");
+  if (row.empty() || !eps) return {};
+  Intermediates formed;
+  double squares = 0;
+  std::vector<Product> products;
+  for (const double x : row) {
+    products.push_back({x, x});
+    squares += x * x;
+  }
+  add_products(formed, products);
+  formed.push_back(
+      {Formed::kRootArgument, "mean(x^2) + eps", squares / static_cast<double>(row.size()) + *eps});
+  return formed;
+}
+
 }  // namespace
 
 Replay rms_norm() {
-  return {{"rms_norm"}, forward, backward};
+  return {{"rms_norm"}, forward, backward, on_the_way};
 }
 
 }  // namespace nanhunt::oracle

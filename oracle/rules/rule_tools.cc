@@ -90,6 +90,7 @@ const trace::Record* result(const trace::Step& step, const trace::Collective& en
 }
 
 std::string short_number(double value) {
+  if (std::isnan(value)) return "NaN";  // its sign tells nothing
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
   return text;

@@ -163,6 +163,37 @@ TEST(Lineage, AReductionTellsWhoseOperandItWas) {
   EXPECT_EQ(lineage_of_sum({60000, 1}, {60000, 1}).kind, "overflow_in_reduction");
 }
 
+// The gradient that `op` hands on to its operand x.
+Lineage lineage_of_gradient(const Tap& op, const Values& x, const Values& gradient,
+                            const Values& found) {
+  const auto width = static_cast<int64_t>(x.size());
+  TraceBuilder builder;
+  Tap forward = op;
+  forward.links = {builder.add({.site = "before"}, x, copies({1, 1, width}))};
+  builder.add(forward, Values(x.size(), 1), copies({1, 1, width}));
+  const auto given = builder.add(
+      {.site = op.site, .phase = Phase::kBackward, .role = "grad_output", .storage = op.storage},
+      gradient, copies({1, 1, width}));
+  return lineage_in(builder, builder.add({.site = op.site,
+                                          .phase = Phase::kBackward,
+                                          .role = "grad_input",
+                                          .links = {0, given},
+                                          .storage = op.storage},
+                                         found, copies({1, 1, width})));
+}
+
+TEST(Lineage, DerivativeOfARootDividesByIt) {
+  const Tap root{.site = "own", .op = "sqrt"};
+  EXPECT_EQ(lineage_of_gradient(root, {0, 4}, {1, 1}, {kInf, 0.25f}).kind, "rsqrt_of_zero");
+  EXPECT_EQ(lineage_of_gradient(root, {1, 4}, {1, 1}, {kInf, 0.25f}).kind, "not_from_operands");
+}
+
+TEST(Lineage, GradientBeyondTheTypeIsOverflow) {
+  const Tap op{.site = "own", .storage = trace::DType::kFloat16, .op = "reciprocal"};
+  EXPECT_EQ(lineage_of_gradient(op, {0.001f, 1}, {1, 1}, {-kInf, -1}).kind, "overflow");
+  EXPECT_EQ(lineage_of_gradient(op, {0.1f, 1}, {1, 1}, {-kInf, -1}).kind, "not_from_operands");
+}
+
 TEST(Lineage, WithoutValuesItIsUnknown) {
   TraceBuilder builder;
   const auto given = builder.add({.site = "before"}, {1, 2}, copies({1, 1, 2}));

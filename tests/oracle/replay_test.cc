@@ -3,8 +3,10 @@
 // backward is the derivative of its forward, by finite differences.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -45,6 +47,7 @@ struct Op {
 };
 
 constexpr const char* kSite = "block.op";
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Input activation(std::vector<int64_t> shape, uint64_t seed) {
   size_t count = 1;
@@ -204,6 +207,25 @@ Op attention_of(const std::string& attributes) {
           {2, 4, 8}};
 }
 
+Op dropout_of(int rows) {
+  Values mask;
+  for (int i = 0; i < rows * 3; ++i) mask.push_back(i % 3 == 1 ? 0 : 1);
+  return {
+      "dropout",
+      "dropout",
+      R"({"p":0.25})",
+      {read_by_others(activation({2, rows / 2, 3}, 5)),
+       {{.site = kSite, .role = "mask", .storage = trace::DType::kBool}, {2, rows / 2, 3}, mask}},
+      {2, rows / 2, 3}};
+}
+
+// Of numbers within [0.5, 2.5], where all of them are defined.
+Op function(const std::string& kind) {
+  Op op{kind, kind, "", {activation({2, 3, 4}, 1)}, {2, 3, 4}};
+  for (float& x : op.inputs[0].values) x = 1.5f + std::clamp(x / 2, -1.0f, 1.0f);
+  return op;
+}
+
 std::vector<Op> ops() {
   std::vector<Op> list{
       linear_of({parameter("bias", {5}, 3)}),
@@ -231,6 +253,12 @@ std::vector<Op> ops() {
   };
   list[1].name = "linear_without_bias";
   list.back().name = "attention_rotary";
+  list.push_back({"softmax", "softmax", "", {activation({2, 3, 4}, 1)}, {2, 3, 4}});
+  list.push_back(dropout_of(4));
+  for (const char* kind :
+       {"exp", "log", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid", "relu"}) {
+    list.push_back(function(kind));
+  }
   return list;
 }
 
@@ -246,6 +274,31 @@ TEST(Replay, LinearIsTheProductPlusBias) {
                {{.site = "block.op.bias", .role = "param"}, {3}, {10, 20, 30}}},
               {2, 3}};
   EXPECT_EQ(forward(op), (std::vector<double>{11, 22, 30, 13, 24, 32}));
+}
+
+TEST(Replay, ProductAndQuotientOfTwo) {
+  Op op{"mul", "mul", "", {activation({3}, 1), activation({3}, 2)}, {3}};
+  op.inputs[0].values = {1, 2, 3};
+  op.inputs[1].values = {4, -5, 8};
+  EXPECT_EQ(forward(op), (std::vector<double>{4, -10, 24}));
+  op.kind = "div";
+  EXPECT_EQ(forward(op), (std::vector<double>{0.25, -0.4, 0.375}));
+}
+
+TEST(Replay, DropoutKeepsWhatItsMaskKeeps) {
+  Op op = dropout_of(2);
+  op.inputs[0].values = {3, 3, 3, 6, kNan, 6};
+  EXPECT_EQ(forward(op), (std::vector<double>{4, 0, 4, 8, 0, 8}));
+}
+
+TEST(Replay, SoftmaxOfAnotherDimensionIsLeftUnexplained) {
+  TraceBuilder builder;
+  const auto x = builder.add({.site = "before"}, normal_values(8, 1), copies({2, 4}));
+  const auto at =
+      builder.add({.site = kSite, .links = {x}, .op = "softmax", .attributes = R"({"dim":0})"},
+                  Values(8), copies({2, 4}));
+  std::string why_not;
+  EXPECT_FALSE(recomputed(builder, at, why_not));
 }
 
 TEST(Replay, GeluKnowsBothForms) {
