@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // replicas_equal: what placements call copies (replicated or tied along a mesh axis) is equal to
-// the bit. With a majority of at least 3 copies the others are named, else the whole group.
+// the bit. Copies that are NaN or Inf beside equal finite ones are named, else with a majority of
+// at least 3 copies the others, else the whole group.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -71,19 +73,48 @@ std::vector<MeshAxis> axes_between(const std::vector<const trace::Record*>& copi
   return changing.empty() ? between : changing;
 }
 
-Finding finding_of(const std::vector<const trace::Record*>& copies, const Mesh& mesh) {
-  std::map<uint64_t, std::vector<const trace::Record*>> classes;
-  for (const auto* copy : copies) classes[copy->raw_digest].push_back(copy);
+using Copies = std::vector<const trace::Record*>;
+using Classes = std::map<uint64_t, Copies>;  // by contents
+
+struct Wrong {
+  Copies copies;
+  Decider decider = Decider::kNone;
+};
+
+// Those that hold NaN or Inf, when the others are finite and equal; else none.
+Copies alone_not_finite(const Copies& copies) {
+  Copies broken, finite;
+  for (const auto* copy : copies)
+    (trace::non_finite_elements(*copy) > 0 ? broken : finite).push_back(copy);
+  const bool equal = std::ranges::all_of(finite, [&](const trace::Record* copy) {
+    return copy->raw_digest == finite.front()->raw_digest;
+  });
+  return finite.empty() || !equal ? Copies{} : broken;
+}
+
+Wrong wrong_among(const Copies& copies, const Classes& classes) {
+  if (auto broken = alone_not_finite(copies); !broken.empty())
+    return {std::move(broken), Decider::kItself};
   const auto largest =
       std::ranges::max_element(classes, {}, [](const auto& entry) { return entry.second.size(); });
-  const bool majority = copies.size() >= 3 && 2 * largest->second.size() > copies.size();
-  Finding finding = finding_about(*copies.front(), "replicas_equal", Severity::kProven);
+  if (copies.size() < 3 || 2 * largest->second.size() <= copies.size())
+    return {copies, Decider::kNone};
+  Wrong wrong{{}, Decider::kMajority};
+  std::ranges::copy_if(copies, std::back_inserter(wrong.copies), [&](const trace::Record* copy) {
+    return copy->raw_digest != largest->first;
+  });
+  return wrong;
+}
+
+Finding finding_of(const Copies& copies, const Mesh& mesh) {
+  Classes classes;
+  for (const auto* copy : copies) classes[copy->raw_digest].push_back(copy);
+  const Wrong wrong = wrong_among(copies, classes);
+  Finding finding = finding_about(*wrong.copies.front(), "replicas_equal", Severity::kProven);
   finding.records.clear();
   finding.ranks.clear();
-  for (const auto* copy : copies) {
-    if (!majority || copy->raw_digest != largest->first) add_record(finding, *copy);
-  }
-  finding.decider = majority ? Decider::kMajority : Decider::kNone;
+  for (const auto* copy : wrong.copies) add_record(finding, *copy);
+  finding.decider = wrong.decider;
   finding.group = names_of(axes_between(copies, mesh));
   finding.measured = static_cast<double>(classes.size());
   finding.allowed = 1;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/oracle/step_builder.h"
@@ -73,6 +74,25 @@ TEST(ReplicasEqual, TwoCopiesHaveNoDecider) {
   EXPECT_THAT(findings[0].ranks, ElementsAre(0, 1));
   EXPECT_FALSE(findings[0].which_known());
   EXPECT_EQ(findings[0].group, "tp");
+}
+
+Finding of_first_values(const std::vector<float>& first_values) {
+  StepBuilder run(mesh_facts(static_cast<int>(first_values.size()), 1));
+  for (int rank = 0; rank < static_cast<int>(first_values.size()); ++rank) {
+    run.add(rank, Phase::kUnscaled, "norm.weight", "grad",
+            {first_values[static_cast<size_t>(rank)], 2}, trace::whole({"channel"}, {2}));
+  }
+  const auto found = findings_of("replicas_equal", run, run.step());
+  return found.empty() ? Finding{} : found.front();
+}
+
+TEST(ReplicasEqual, ANanBesideEqualFiniteCopiesIsWrongByItself) {
+  EXPECT_THAT(of_first_values({1, NAN}).ranks, ElementsAre(1));
+  EXPECT_EQ(of_first_values({1, NAN}).decider, Decider::kItself);
+  EXPECT_THAT(of_first_values({INFINITY, 1, NAN}).ranks, ElementsAre(0, 2));
+  // The finite ones differ, too: which are right is open.
+  EXPECT_THAT(of_first_values({1, NAN, 3}).ranks, ElementsAre(0, 1, 2));
+  EXPECT_THAT(of_first_values({1, 2}).ranks, ElementsAre(0, 1));
 }
 
 TEST(ReplicasEqual, NamesTheAxesAlongWhichCopiesChange) {
