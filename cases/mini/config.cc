@@ -52,6 +52,7 @@ void add_model(options::options_description& all, Config& config) {
       "rotary or learned");
   add("qkv-bias", on_off(config.qkv_bias, "qkv-bias"), "bias on linear_qkv");
   add("pooler", on_off(config.pooler, "pooler"), "a pooler that the loss does not reach");
+  add("dropout", options::value(&config.dropout), "rate before each residual add");
   add("ragged", on_off(config.ragged, "ragged"), "samples of several lengths, one of 1 token");
   add("seed", options::value(&config.seed), "of weights and batches");
   add("steps", options::value(&config.steps), "steps to run");

@@ -20,6 +20,7 @@ struct Config {
   bool learned_positions = false;  // else rotary
   bool qkv_bias = false;
   bool pooler = false;  // a matrix that the loss does not reach: its gradient is all zero
+  double dropout = 0;    // rate, before each residual add
   bool ragged = false;  // samples of several lengths, one of 1 token
   uint64_t seed = 1;    // weights and batch
   int64_t steps = 3;

@@ -69,6 +69,8 @@ void check_config(const Config& config) {
   check_divides({"hidden", config.hidden}, {"heads", config.heads});
   if (!config.learned_positions)
     check_divides({"hidden / heads", config.hidden / config.heads}, {"2 (rotary pairs)", 2});
+  if (!(config.dropout >= 0 && config.dropout < 1))
+    refuse("dropout " + std::to_string(config.dropout) + " is not a rate from 0 to below 1");
   check_layout(config);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cases/mini/autograd.h"
 #include "cases/mini/cross_entropy.h"
+#include "cases/mini/dropout.h"
 #include "cases/mini/sample_split.h"
 #include "cases/mini/sites.h"
 
@@ -40,12 +41,14 @@ at::Tensor run_block(RankContext& context, const Block& block, const at::Tensor&
   const std::string name = "decoder.layers." + std::to_string(block.layer);
   const at::Tensor attention =
       self_attention(context, block.attention, rms_norm(context, block.input_norm, stream), masked);
-  const at::Tensor middle = residual_add(context, name + ".self_attn_bda", stream, attention);
+  const at::Tensor middle = residual_add(context, name + ".self_attn_bda", stream,
+                                         dropout(context, name + ".self_attn_dropout", attention));
   const at::Tensor wide =
       column_parallel(context, block.fc1, rms_norm(context, block.pre_mlp_norm, middle));
   const at::Tensor mlp =
       row_parallel(context, block.fc2, activation(context, name + ".mlp.activation_func", wide));
-  return residual_add(context, name + ".mlp_bda", middle, mlp);
+  return residual_add(context, name + ".mlp_bda", middle,
+                      dropout(context, name + ".mlp_dropout", mlp));
 }
 
 // The sum over the tokens that count, divided by their number in the whole step. Summed sample by

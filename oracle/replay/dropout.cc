@@ -7,28 +7,41 @@
 namespace nanhunt::oracle {
 namespace {
 
-std::optional<Recomputed> kept(Call& call, const Tensor& values) {
+// In the dimensions of `axes`. A choice, not a product: what is dropped leaves no NaN behind.
+std::optional<Tensor> kept(Call& call, const Tensor& values, const std::vector<std::string>& axes) {
   const Tensor* mask = call.of_role("mask");
   const auto p = call.attribute("p");
   if (mask == nullptr || !p || !(*p >= 0 && *p < 1)) return std::nullopt;
-  const auto through = shaped_like_target(call, *mask);
-  auto result = shaped_like_target(call, values);
-  if (!through || !result) return std::nullopt;
-  // A choice, not a product: what is dropped leaves no NaN behind.
-  for (size_t i = 0; i < result->values.size(); ++i)
-    result->values[i] = through->values[i] != 0 ? result->values[i] / (1 - *p) : 0;
-  Recomputed scaled = exactly(std::move(result->values));
-  scaled.roundings = 2;
-  return scaled;
+  const Tensor through = in_order_of(*mask, axes);
+  Tensor result = in_order_of(values, axes);
+  if (through.shape != result.shape) return std::nullopt;
+  for (size_t i = 0; i < result.values.size(); ++i)
+    result.values[i] = through.values[i] != 0 ? result.values[i] / (1 - *p) : 0;
+  return result;
+}
+
+std::optional<Recomputed> scaled(std::optional<Tensor> tensor, const std::vector<int64_t>& shape) {
+  if (!tensor || tensor->shape != shape) return std::nullopt;
+  Recomputed result = exactly(std::move(tensor->values));
+  result.roundings = 2;
+  return result;
 }
 
 std::optional<Recomputed> forward(Call& call) {
   const Tensor* input = call.activation();
-  return input == nullptr ? std::nullopt : kept(call, *input);
+  if (input == nullptr) return std::nullopt;
+  return scaled(kept(call, *input, axes_of(call.target())), call.target().local_shape);
 }
 
+// A parameter that was added to every row before gets the sum over them.
 std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
-  return kept(call, gradient);
+  if (parameter_name(call.target()).empty())
+    return scaled(kept(call, gradient, axes_of(call.target())), call.target().local_shape);
+  const auto rows = kept(call, gradient, gradient.axes);
+  if (!rows) return std::nullopt;
+  Recomputed result = sum_of_rows(*rows);
+  result.roundings += 2;
+  return result;
 }
 
 Intermediates on_the_way(Call& call, size_t element) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <cstdio>
+#include <set>
 
 #include "tests/e2e/verdict_json.h"
 
@@ -14,10 +16,12 @@ namespace {
 struct Combination {
   std::string tp, sp, dp, dtype, seed = "1";
   std::vector<std::string> more = {};  // NAME=VALUE
+  std::string level = "auto";          // full: every op is computed again
 
   std::string name() const {
     std::string text = "tp" + tp + "_sp_" + sp + "_dp" + dp + "_" + dtype + "_seed" + seed;
     for (const std::string& each : more) text += "_" + each;
+    if (level != "auto") text += "_" + level;
     for (char& letter : text) {
       if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
     }
@@ -31,7 +35,8 @@ std::vector<std::string> words_of(const Combination& one) {
                                        "seed=" + one.seed};
   settings.insert(settings.end(), one.more.begin(), one.more.end());
   // The reference trains in the same type: what is asked is whether the layout changes anything.
-  std::vector<std::string> words = {"--set-reference", "precision.dtype=" + one.dtype};
+  std::vector<std::string> words = {"--level", one.level, "--set-reference",
+                                    "precision.dtype=" + one.dtype};
   for (const std::string& setting : settings) {
     words.push_back("--set");
     words.push_back(setting);
@@ -42,38 +47,61 @@ std::vector<std::string> words_of(const Combination& one) {
 const std::vector<std::string> kLearned = {"model.positions=learned", "model.qkv_bias=on"};
 const std::vector<std::string> kRagged = {"batch.ragged=on"};
 const std::vector<std::string> kUnused = {"model.pooler=on"};
+const std::vector<std::string> kDropout = {"model.dropout=0.1"};
+const std::vector<std::string> kFp8 = {"precision.fp8=on"};
+const std::vector<std::string> kFp8Dropout = {"precision.fp8=on", "model.dropout=0.1"};
+const std::vector<std::string> kUnfused = {"fusion.attention=off", "fusion.adamw=off",
+                                           "overlap.grad_reduce=off", "model.dropout=0.1"};
 const std::vector<std::string> kAllAtOnce = {"model.positions=learned", "model.qkv_bias=on",
                                              "batch.ragged=on", "model.pooler=on"};
 
 #ifdef NANHUNT_E2E_ALL
+// Every layout by itself, and what else a run may switch on, each in two layouts.
+std::vector<Combination> of_type(const std::string& dtype, const std::string& seed) {
+  std::vector<Combination> list;
+  for (const std::string dp : {"1", "2"}) {
+    for (const std::string tp : {"1", "2", "4"}) {
+      for (const std::string sp : {"off", "on"}) {
+        if (tp == "1" && sp == "on") continue;
+        list.push_back({tp, sp, dp, dtype, seed});
+      }
+    }
+  }
+  for (const auto& more : {kLearned, kRagged, kUnused, kAllAtOnce, kDropout, kFp8, kUnfused}) {
+    list.push_back({"2", "on", "2", dtype, seed, more});
+    list.push_back({"4", "off", "1", dtype, seed, more});
+  }
+  list.push_back({"2", "on", "2", dtype, seed, kFp8Dropout, "full"});
+  list.push_back({"4", "off", "1", dtype, seed, kDropout, "full"});
+  return list;
+}
+
 std::vector<Combination> all() {
   std::vector<Combination> list;
   for (const std::string seed : {"1", "2", "3"}) {
-    for (const std::string dtype : {"fp32", "bf16"}) {
-      for (const std::string dp : {"1", "2"}) {
-        for (const std::string tp : {"1", "2", "4"}) {
-          for (const std::string sp : {"off", "on"}) {
-            if (tp == "1" && sp == "on") continue;
-            list.push_back({tp, sp, dp, dtype, seed});
-          }
-        }
-      }
-      for (const auto& more : {kLearned, kRagged, kUnused, kAllAtOnce}) {
-        list.push_back({"2", "on", "2", dtype, seed, more});
-        list.push_back({"4", "off", "1", dtype, seed, more});
-      }
+    for (const std::string dtype : {"fp32", "bf16", "fp16"}) {
+      for (Combination& one : of_type(dtype, seed)) list.push_back(std::move(one));
     }
   }
   return list;
 }
+
+// What docs/detection.md counts.
+TEST(CleanMatrixSize, IsAtLeastSixtyConfigurationsOfThreeSeeds) {
+  std::set<std::string> without_seed;
+  for (Combination one : all()) {
+    one.seed = "";
+    without_seed.insert(one.name());
+  }
+  std::printf("clean matrix: %zu configurations, %zu runs\n", without_seed.size(), all().size());
+  EXPECT_GE(without_seed.size(), 60u);
+  EXPECT_EQ(all().size(), 3 * without_seed.size());
+}
 #else
 std::vector<Combination> short_set() {
-  return {{"1", "off", "2", "fp32", "1", kUnused},
-          {"2", "on", "2", "bf16", "1", kAllAtOnce},
-          {"4", "on", "1", "fp32", "1", kLearned},
-          {"2", "off", "1", "bf16", "1", kRagged},
-          {"4", "off", "2", "bf16"},
-          {"2", "on", "2", "fp32"}};
+  return {{"1", "off", "2", "fp32", "1", kUnused}, {"2", "on", "2", "bf16", "1", kAllAtOnce},
+          {"4", "on", "1", "fp32", "1", kLearned}, {"2", "off", "1", "bf16", "1", kRagged},
+          {"4", "off", "2", "bf16", "1", kFp8},    {"2", "on", "2", "fp16", "1", kDropout, "full"}};
 }
 #endif
 

@@ -36,15 +36,15 @@ TEST_P(HealthyStep, FollowsFromItsOperands) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, HealthyStep,
-    testing::Values(Words{},
-                    Words{"parallel.tp=1", "parallel.dp=1", "layout.sp=off",
-                          "overlap.grad_reduce=off"},
-                    Words{"parallel.tp=4", "parallel.dp=1", "overlap.grad_reduce=off"},
-                    Words{"layout.sp=off"}, Words{"layout.batch_first=on"},
-                    Words{"precision.fp8=on"}, Words{"precision.dtype=fp32"},
-                    Words{"precision.dtype=fp16", "precision.fp8=on", "layout.batch_first=on"},
-                    Words{"fusion.attention=off", "parallel.dp=1", "overlap.grad_reduce=off",
-                          "batch.microbatches=4", "fusion.grad_accumulation=off"}),
+    testing::Values(
+        Words{},
+        Words{"parallel.tp=1", "parallel.dp=1", "layout.sp=off", "overlap.grad_reduce=off"},
+        Words{"parallel.tp=4", "parallel.dp=1", "overlap.grad_reduce=off"}, Words{"layout.sp=off"},
+        Words{"layout.batch_first=on"}, Words{"precision.fp8=on"}, Words{"precision.dtype=fp32"},
+        Words{"model.dropout=0.2"}, Words{"model.dropout=0.5", "precision.fp8=on", "layout.sp=off"},
+        Words{"precision.dtype=fp16", "precision.fp8=on", "layout.batch_first=on"},
+        Words{"fusion.attention=off", "parallel.dp=1", "overlap.grad_reduce=off",
+              "batch.microbatches=4", "fusion.grad_accumulation=off"}),
     [](const auto& one) { return "Number" + std::to_string(one.index); });
 
 struct Planted {
