@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,11 +145,18 @@ class Bench {
     const auto& record = step.records[static_cast<size_t>(step.find(0, sequence))];
     return seconds_of([&] {
       std::string why_not;
-      const auto expected = oracle::recompute(index, reader, record, why_not);
-      if (!expected) throw trace::Error(trace::ErrorKind::kInternal, why_not);
-      const auto test = oracle::test_errors(reader.read_doubles(record), *expected,
-                                            {0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0}, kLambda);
-      if (test.suspicious() > 1) throw trace::Error(trace::ErrorKind::kInternal, "out of rule");
+      std::optional<oracle::ErrorTester> tester;
+      const auto take = [&](const oracle::Recomputed& expected, oracle::Slice rows) {
+        if (!tester) {
+          tester.emplace(oracle::Rounding{0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0},
+                         expected.roundings, kLambda, kRows * kWidth);
+        }
+        tester->add(oracle::read_tensor(reader, record, rows).values, expected);
+      };
+      if (!oracle::recompute_by_slices(index, reader, record, take, why_not))
+        throw trace::Error(trace::ErrorKind::kInternal, why_not);
+      if (tester->result().suspicious() > 1)
+        throw trace::Error(trace::ErrorKind::kInternal, "out of rule");
     });
   }
 

@@ -310,16 +310,21 @@ void TraceReader::read_values(const Record& record, int64_t start, int64_t count
 std::vector<double> TraceReader::read_doubles(const Record& record) const {
   int64_t elements = 1;
   for (const int64_t size : record.local_shape) elements *= size;
+  return read_doubles(record, 0, elements);
+}
+
+std::vector<double> TraceReader::read_doubles(const Record& record, int64_t start,
+                                              int64_t count) const {
   const auto size = static_cast<int64_t>(size_of(record.storage));
   const int64_t piece = kPieceBytes / size;
   const ValueFile& file = impl_->file_of(record);
-  std::vector<double> values(static_cast<size_t>(elements));
+  std::vector<double> values(static_cast<size_t>(count));
   std::vector<std::byte> raw;
-  for (int64_t start = 0; start < elements; start += piece) {
-    const int64_t count = std::min(piece, elements - start);
-    raw.resize(static_cast<size_t>(count * size));
-    file.read(record, start, count, raw);
-    widen_to_double(raw.data(), record.storage, static_cast<size_t>(count), values.data() + start);
+  for (int64_t done = 0; done < count; done += piece) {
+    const int64_t part = std::min(piece, count - done);
+    raw.resize(static_cast<size_t>(part * size));
+    file.read(record, start + done, part, raw);
+    widen_to_double(raw.data(), record.storage, static_cast<size_t>(part), values.data() + done);
   }
   return values;
 }

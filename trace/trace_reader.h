@@ -77,6 +77,8 @@ class TraceReader {
                    std::span<std::byte> out) const;
   // All of them as FP64, in local order.
   std::vector<double> read_doubles(const Record& record) const;
+  // The same of elements [start, start + count).
+  std::vector<double> read_doubles(const Record& record, int64_t start, int64_t count) const;
 
  private:
   struct Impl;

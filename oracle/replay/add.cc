@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // add: the sum of its operands, as of a residual stream; its gradient is handed on. A parameter
 // that was added to every row gets the sum over them.
+#include <cmath>
+
 #include "oracle/replay/ops.h"
 
 namespace nanhunt::oracle {
 namespace {
 
 std::optional<Recomputed> forward(Call& call) {
-  std::optional<Recomputed> total;
+  const auto axes = axes_of(call.target());
+  Recomputed total;
   for (const Tensor* operand : call.activations()) {
-    auto aligned = shaped_like_target(call, *operand);
-    if (!aligned) return std::nullopt;
-    Recomputed term = exactly(std::move(aligned->values));
-    total = total ? sum(std::move(*total), term) : std::move(term);
+    Tensor room;
+    const Tensor& term = in_order_of(*operand, axes, room);
+    if (term.shape != call.target().local_shape) return std::nullopt;
+    if (total.values.empty()) {
+      total = exactly(term.values);
+      continue;
+    }
+    for (size_t i = 0; i < total.values.size(); ++i) {
+      total.values[i] += term.values[i];
+      total.magnitudes[i] += std::abs(term.values[i]);
+    }
+    total.roundings += 1;
   }
-  return total;
+  return call.activations().empty() ? std::nullopt : std::optional(std::move(total));
 }
 
 std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
@@ -39,7 +50,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay add() {
-  return {{"add"}, forward, backward, on_the_way};
+  return {{"add"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

@@ -58,7 +58,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay dropout() {
-  return {{"dropout"}, forward, backward, on_the_way};
+  return {{"dropout"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

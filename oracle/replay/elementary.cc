@@ -97,7 +97,7 @@ Intermediates on_the_way_back(Call& call, const Tensor& /*gradient*/, size_t ele
 }  // namespace
 
 Replay elementary() {
-  Replay replay{{}, forward, backward, on_the_way, on_the_way_back};
+  Replay replay{{}, forward, backward, on_the_way, on_the_way_back, BySlices::kSmall};
   for (const Function& function : kFunctions) replay.ops.emplace_back(function.op);
   return replay;
 }

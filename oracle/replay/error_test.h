@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,9 +40,29 @@ struct ErrorTest {
   std::string leading() const;
 };
 
-// lambda: `suspicious_lambda`. Elements whose recomputed value is not finite are left out (an
-// operand was not finite, or nobody can say); a value that is not finite where the recomputed one
-// is and would fit the type is out of any bound.
+// Slice by slice. lambda: `suspicious_lambda`. Elements whose recomputed value is not finite are
+// left out (an operand was not finite, or nobody can say); a value that is not finite where the
+// recomputed one is and would fit the type is out of any bound.
+class ErrorTester {
+ public:
+  // elements: of all slices together; roundings: as in Recomputed.
+  ErrorTester(const Rounding& rounding, double roundings, double lambda, int64_t elements);
+  ~ErrorTester();
+  ErrorTester(ErrorTester&&) noexcept;
+
+  void add(std::span<const double> found, const Recomputed& expected);
+  // After the last slice: true when the bounds of the whole hold only if errors are dependent, or
+  // not at all. Then all slices go to `add_dependence`, in any order, before `result`.
+  bool wants_dependence() const;
+  void add_dependence(std::span<const double> found, const Recomputed& expected);
+  ErrorTest result() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The same of values in one piece.
 ErrorTest test_errors(const std::vector<double>& found, const Recomputed& expected,
                       const Rounding& rounding, double lambda);
 

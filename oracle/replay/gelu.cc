@@ -54,7 +54,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay gelu() {
-  return {{"gelu"}, forward, backward};
+  return {{"gelu"}, forward, backward, nullptr, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

@@ -139,7 +139,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay layer_norm() {
-  return {{"layer_norm"}, forward, backward, on_the_way};
+  return {{"layer_norm"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

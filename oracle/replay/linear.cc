@@ -119,7 +119,7 @@ Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element
 }  // namespace
 
 Replay linear() {
-  return {{"linear"}, forward, backward, on_the_way, on_the_way_back};
+  return {{"linear"}, forward, backward, on_the_way, on_the_way_back, BySlices::kLarge};
 }
 
 }  // namespace nanhunt::oracle

@@ -67,13 +67,48 @@ struct Outcome {
   std::string why_not;
 };
 
+int64_t elements_of(const Record& record) {
+  return elements_of_row(record) * (record.local_shape.empty() ? 1 : record.local_shape.front());
+}
+
+struct Tested {
+  ErrorTest test;
+  std::vector<std::string> derivative_of;
+};
+
+// nullopt, with the reason, when no replay explains the record.
+std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceReader& reader,
+                                  const Record& record, double lambda, std::string& why_not) {
+  std::optional<ErrorTester> tester;
+  Tested tested;
+  const auto found = [&](Slice rows) { return read_tensor(reader, record, rows).values; };
+  const auto first_look = [&](const Recomputed& expected, Slice rows) {
+    if (!tester) {
+      tester.emplace(rounding_of(record, expected), expected.roundings, lambda,
+                     elements_of(record));
+      tested.derivative_of = expected.derivative_of;
+    }
+    tester->add(found(rows), expected);
+  };
+  if (!recompute_by_slices(index, reader, record, first_look, why_not)) return std::nullopt;
+  if (tester->wants_dependence()) {
+    recompute_by_slices(
+        index, reader, record,
+        [&](const Recomputed& expected, Slice rows) {
+          tester->add_dependence(found(rows), expected);
+        },
+        why_not);
+  }
+  tested.test = tester->result();
+  return tested;
+}
+
 Outcome replay_record(const ReplayIndex& index, const trace::TraceReader& reader,
                       const Record& record, double lambda) {
   Outcome outcome;
-  const auto expected = recompute(index, reader, record, outcome.why_not);
-  if (!expected) return outcome;
-  const ErrorTest test = test_errors(read_tensor(reader, record).values, *expected,
-                                     rounding_of(record, *expected), lambda);
+  const auto tested = test_record(index, reader, record, lambda, outcome.why_not);
+  if (!tested) return outcome;
+  const ErrorTest& test = tested->test;
   if (test.compared == 0) {
     outcome.why_not = "operands are not finite";
     return outcome;
@@ -86,14 +121,8 @@ Outcome replay_record(const ReplayIndex& index, const trace::TraceReader& reader
   } else if (outcome.replayed == Replayed::kSuspicious) {
     outcome.finding = finding_of(record, test, Severity::kSuspicious);
   }
-  if (outcome.finding) outcome.finding->derivative_of = expected->derivative_of;
+  if (outcome.finding) outcome.finding->derivative_of = tested->derivative_of;
   return outcome;
-}
-
-int64_t elements_of(const Record& record) {
-  int64_t count = 1;
-  for (const int64_t extent : record.local_shape) count *= extent;
-  return count;
 }
 
 // Threads wait here until what they want fits beside what the others hold.
@@ -151,7 +180,7 @@ class Workers {
 
   void one(size_t number, const trace::TraceReader& reader) {
     const Record& record = record_at(input_.step, todo_[number]);
-    const int64_t bytes = replay_bytes(input_.step, record);
+    const int64_t bytes = recompute_bytes(index_, reader, record);
     if (bytes > kReplayBytes) {
       outcomes_[number].why_not = "takes more than " + std::to_string(kReplayBytes >> 30) + " GiB";
       return;
@@ -173,16 +202,6 @@ class Workers {
 };
 
 }  // namespace
-
-int64_t replay_bytes(const trace::Step& step, const Record& record) {
-  int64_t elements = elements_of(record);
-  for (const trace::Link& link : record.links) {
-    const int at = step.find(record.where.rank, link.sequence);
-    if (at >= 0) elements += elements_of(record_at(step, at));
-  }
-  constexpr int64_t kCopies = 5;
-  return elements * kCopies * static_cast<int64_t>(sizeof(double));
-}
 
 LocalReplay replay_step(const RuleInput& input) {
   LocalReplay result;

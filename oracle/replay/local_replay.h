@@ -3,8 +3,9 @@
 // again in FP64 from them, on as many threads as there are cores. What is out of rule originated
 // there, whatever its operands are; what is within only handed on what it got.
 //
-// Memory: one record with its operands a thread, in FP64, whatever the size of the trace; all
-// threads together keep below kReplayBytes, and a record that needs more by itself is left out.
+// Memory: a slice of one record and of its operands a thread, in FP64, or all of it where its op
+// cannot be cut, whatever the size of the trace; all threads together keep below kReplayBytes, and
+// a record that needs more by itself is left out.
 #pragma once
 
 #include <map>
@@ -19,10 +20,6 @@ namespace nanhunt::oracle {
 inline constexpr const char* kLocalReplay = "local_replay";
 
 inline constexpr int64_t kReplayBytes = int64_t{8} << 30;
-
-// Bytes that computing this record again takes, about: itself and its operands in FP64, as read, in
-// another order, recomputed, with magnitudes.
-int64_t replay_bytes(const trace::Step& step, const trace::Record& record);
 
 enum class Replayed : uint8_t {
   kNot,         // no values, no operands, no replay

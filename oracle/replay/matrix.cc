@@ -17,15 +17,18 @@ namespace {
 [[maybe_unused]] const bool kWithoutThreads = (openblas_set_num_threads(1), true);
 
 std::vector<double> norms(const Matrix& matrix, bool by_row) {
-  std::vector<double> squares(static_cast<size_t>(by_row ? matrix.rows : matrix.columns));
-  const double* value = matrix.values.data();
-  for (int64_t r = 0; r < matrix.rows; ++r) {
-    for (int64_t c = 0; c < matrix.columns; ++c, ++value) {
-      squares[static_cast<size_t>(by_row ? r : c)] += *value * *value;
+  const auto width = static_cast<blasint>(matrix.columns);
+  const double* row = matrix.values.data();
+  std::vector<double> result(static_cast<size_t>(by_row ? matrix.rows : matrix.columns));
+  for (int64_t r = 0; r < matrix.rows; ++r, row += width) {
+    if (by_row) {
+      result[static_cast<size_t>(r)] = cblas_ddot(width, row, 1, row, 1);
+    } else {
+      for (blasint c = 0; c < width; ++c) result[static_cast<size_t>(c)] += row[c] * row[c];
     }
   }
-  for (double& square : squares) square = std::sqrt(square);
-  return squares;
+  for (double& square : result) square = std::sqrt(square);
+  return result;
 }
 
 CBLAS_TRANSPOSE how(const Matrix& matrix) {

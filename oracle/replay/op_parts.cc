@@ -18,14 +18,17 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 
 std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings) {
   const Tensor* input = call.activation();
-  auto x = input == nullptr ? std::nullopt : shaped_like_target(call, *input);
-  if (!x) return std::nullopt;
-  Recomputed result{std::move(x->values), {}, roundings};
-  result.magnitudes.resize(result.values.size());
-  for (size_t i = 0; i < result.values.size(); ++i) {
-    const Term term = of(result.values[i]);
-    result.values[i] = term.value;
-    result.magnitudes[i] = term.magnitude;
+  if (input == nullptr) return std::nullopt;
+  Tensor room;
+  const Tensor& x = in_order_of(*input, axes_of(call.target()), room);
+  if (x.shape != call.target().local_shape) return std::nullopt;
+  Recomputed result{{}, {}, roundings};
+  result.values.reserve(x.values.size());
+  result.magnitudes.reserve(x.values.size());
+  for (const double value : x.values) {
+    const Term term = of(value);
+    result.values.push_back(term.value);
+    result.magnitudes.push_back(term.magnitude);
   }
   return result;
 }

@@ -46,7 +46,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay product_of_two() {
-  return {{"mul", "div"}, forward, nullptr, on_the_way};
+  return {{"mul", "div"}, forward, nullptr, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

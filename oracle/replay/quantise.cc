@@ -32,7 +32,7 @@ Intermediates on_the_way(Call& call, size_t /*element*/) {
 }  // namespace
 
 Replay quantise() {
-  return {{"quantise"}, forward, nullptr, on_the_way};
+  return {{"quantise"}, forward, nullptr, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

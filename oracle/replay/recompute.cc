@@ -25,10 +25,62 @@ class Replayer {
  public:
   Replayer(const ReplayIndex& index, const trace::TraceReader& reader, const Record& record,
            std::string& why_not)
-      : index_(index), reader_(reader), record_(record), why_not_(why_not) {}
+      : index_(index), reader_(reader), record_(record), target_(record), why_not_(why_not) {}
 
   std::optional<Recomputed> run() {
     if (!take_operands()) return std::nullopt;
+    return compute();
+  }
+
+  bool run_by_slices(const TakeSlice& take) {
+    if (!take_operands()) return false;
+    const int64_t extent = record_.local_shape.empty() ? 1 : record_.local_shape.front();
+    const int64_t rows = rows_of_slice();
+    for (int64_t begin = 0; begin == 0 || begin < extent; begin += rows) {
+      const Slice slice{begin, std::min(begin + rows, extent)};
+      if (rows < extent) go_to(slice);
+      const auto result = compute();
+      if (!result) return false;
+      take(*result, slice);
+    }
+    return true;
+  }
+
+  int64_t bytes() {
+    if (!take_operands()) return 0;
+    constexpr int64_t kCopies = 5;
+    const int64_t extent = record_.local_shape.empty() ? 1 : record_.local_shape.front();
+    const int64_t rows = std::min(rows_of_slice(), extent);
+    const auto of = [&](const Record& record) {
+      const int64_t all = record.local_shape.empty() ? 1 : record.local_shape.front();
+      return elements_of_row(record) * (rows < extent && shares_rows(record) ? rows : all);
+    };
+    int64_t elements = of(record_);
+    for (const auto* operands : {&operands_, &gradients_}) {
+      for (const Operand& operand : *operands) elements += of(operand.record());
+    }
+    return elements * kCopies * static_cast<int64_t>(sizeof(double));
+  }
+
+  Intermediates on_the_way(size_t element) {
+    if (!take_operands()) return {};
+    if (trace::is_fp8(record_.storage)) {
+      std::ranges::move(gradients_, std::back_inserter(operands_));
+      Call call(target_, target_, operands_);
+      return find_replay("quantise")->on_the_way(call, element);
+    }
+    if (index_.is_gradient(record_)) return on_the_way_back(element);
+    const Record* maker = maker_in_forward();
+    const Replay* replay = replay_of(maker);
+    if (replay == nullptr || replay->on_the_way == nullptr) return {};
+    Call call(*maker, target_, operands_);
+    return replay->on_the_way(call, element);
+  }
+
+ private:
+  std::optional<Recomputed> compute() {
+    kept_.clear();
+    derivative_of_.clear();
     auto result = trace::is_fp8(record_.storage) ? cast()
                   : index_.is_gradient(record_)  ? backward()
                                                  : forward();
@@ -42,26 +94,63 @@ class Replayer {
     }
     // What was wrong between the op and the tap of its output is so on the way back, too.
     if (index_.is_gradient(record_)) derivative_of_.push_back(record_.what.site);
-    result->derivative_of = std::move(derivative_of_);
+    result->derivative_of = derivative_of_;
     return result;
   }
 
-  Intermediates on_the_way(size_t element) {
-    if (!take_operands()) return {};
-    if (trace::is_fp8(record_.storage)) {
-      std::ranges::move(gradients_, std::back_inserter(operands_));
-      Call call(record_, record_, operands_);
-      return find_replay("quantise")->on_the_way(call, element);
-    }
-    if (index_.is_gradient(record_)) return on_the_way_back(element);
-    const Record* maker = maker_in_forward();
-    const Replay* replay = replay_of(maker);
-    if (replay == nullptr || replay->on_the_way == nullptr) return {};
-    Call call(*maker, record_, operands_);
-    return replay->on_the_way(call, element);
+  // Of an operand: cut together with the result.
+  bool shares_rows(const Record& record) const {
+    const auto axes = axes_of(record), own = axes_of(record_);
+    return !axes.empty() && axes.front() == own.front() &&
+           record.local_shape.front() == record_.local_shape.front();
   }
 
- private:
+  static BySlices by_slices_of(const Record* maker) {
+    const Replay* replay = maker == nullptr ? nullptr : find_replay(maker->op);
+    return replay == nullptr ? BySlices::kNo : replay->by_slices;
+  }
+
+  BySlices by_slices() const {
+    if (trace::is_fp8(record_.storage)) return find_replay("quantise")->by_slices;
+    if (!index_.is_gradient(record_)) return by_slices_of(maker_in_forward());
+    BySlices all = gradients_.empty() ? BySlices::kNo : BySlices::kSmall;
+    for (const Operand& gradient : gradients_) {
+      if (is_handed_on_as_is(gradient.record())) continue;
+      const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
+      const BySlices one = by_slices_of(maker);
+      if (one == BySlices::kNo) return one;
+      if (one == BySlices::kLarge) all = one;
+    }
+    return all;
+  }
+
+  // Indices of the first dimension that are computed at once: all where it cannot be cut.
+  int64_t rows_of_slice() const {
+    constexpr int64_t kSmall = 1 << 14, kLarge = 1 << 20, kManyRows = 256;
+    const int64_t all = record_.local_shape.empty() ? 1 : record_.local_shape.front();
+    const auto axes = axes_of(record_);
+    if (axes.size() < 2 || axes.front().empty() || !parameter_name(record_).empty()) return all;
+    const BySlices cut = by_slices();
+    for (const auto* operands : {&operands_, &gradients_}) {
+      for (const Operand& operand : *operands) {
+        if (!operand.is_parameter() && !shares_rows(operand.record())) return all;
+      }
+    }
+    if (cut == BySlices::kNo) return all;
+    const int64_t row = std::max<int64_t>(1, elements_of_row(record_));
+    return cut == BySlices::kSmall ? std::max<int64_t>(1, kSmall / row)
+                                   : std::max(kManyRows, kLarge / row);
+  }
+
+  void go_to(Slice slice) {
+    target_.local_shape.front() = slice.end - slice.begin;
+    for (auto* operands : {&operands_, &gradients_}) {
+      for (Operand& operand : *operands) {
+        if (!operand.is_parameter()) operand.take(slice);
+      }
+    }
+  }
+
   Intermediates on_the_way_back(size_t element) {
     Intermediates formed;
     std::vector<double> parts;
@@ -71,7 +160,7 @@ class Replayer {
       const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
       const Replay* replay = replay_of(maker);
       if (replay == nullptr || replay->on_the_way_back == nullptr) continue;
-      Call call(*maker, record_, operands_, true);
+      Call call(*maker, target_, operands_, true);
       std::ranges::move(replay->on_the_way_back(call, gradient.tensor(), element),
                         std::back_inserter(formed));
     }
@@ -86,7 +175,7 @@ class Replayer {
 
   size_t count() const {
     size_t count = 1;
-    for (const int64_t extent : record_.local_shape) count *= static_cast<size_t>(extent);
+    for (const int64_t extent : target_.local_shape) count *= static_cast<size_t>(extent);
     return count;
   }
 
@@ -164,7 +253,7 @@ class Replayer {
     const Record* maker = maker_in_forward();
     const Replay* replay = replay_of(maker);
     if (replay == nullptr || replay->forward == nullptr) return std::nullopt;
-    Call call(*maker, record_, operands_);
+    Call call(*maker, target_, operands_);
     return replay->forward(call);
   }
 
@@ -172,7 +261,7 @@ class Replayer {
   std::optional<Recomputed> cast() {
     std::ranges::move(gradients_, std::back_inserter(operands_));
     gradients_.clear();
-    Call call(record_, record_, operands_);
+    Call call(target_, target_, operands_);
     return find_replay("quantise")->forward(call);
   }
 
@@ -206,8 +295,8 @@ class Replayer {
 
   std::optional<Recomputed> handed_on(Operand& gradient) {
     if (is_handed_on_as_is(gradient.record())) {
-      Tensor aligned = in_order_of(gradient.tensor(), axes_of(record_));
-      if (aligned.shape != record_.local_shape) return std::nullopt;
+      Tensor aligned = in_order_of(gradient.tensor(), axes_of(target_));
+      if (aligned.shape != target_.local_shape) return std::nullopt;
       return exactly(std::move(aligned.values));
     }
     const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
@@ -217,7 +306,7 @@ class Replayer {
       why_not_ = "what lies between it and the gradient's op is not recorded";
       return std::nullopt;
     }
-    Call call(*maker, record_, operands_, true);
+    Call call(*maker, target_, operands_, true);
     for (const Operand& operand : operands_) {
       if (call.is_own_output(operand.record())) kept_.push_back(&operand.record());
     }
@@ -244,7 +333,7 @@ class Replayer {
     const auto gradient =
         mean->backward == nullptr ? std::nullopt : mean->backward(call_of_mean, one);
     if (!gradient) return std::nullopt;
-    Call call(*tokens, record_, operands_, true);
+    Call call(*tokens, target_, operands_, true);
     auto result =
         loss_of_tokens->backward(call, {tokens->local_shape, axes_of(*tokens), gradient->values});
     if (result) result->roundings += gradient->roundings;
@@ -254,6 +343,7 @@ class Replayer {
   const ReplayIndex& index_;
   const trace::TraceReader& reader_;
   const Record& record_;
+  Record target_;  // the record, or a slice of it: what is computed
   std::string& why_not_;
   std::vector<Operand> operands_, gradients_;
   std::vector<std::string> derivative_of_;
@@ -328,6 +418,17 @@ bool is_replayable(const Record& record) {
 std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
                                     const Record& record, std::string& why_not) {
   return Replayer(index, reader, record, why_not).run();
+}
+
+bool recompute_by_slices(const ReplayIndex& index, const trace::TraceReader& reader,
+                         const trace::Record& record, const TakeSlice& take, std::string& why_not) {
+  return Replayer(index, reader, record, why_not).run_by_slices(take);
+}
+
+int64_t recompute_bytes(const ReplayIndex& index, const trace::TraceReader& reader,
+                        const trace::Record& record) {
+  std::string why_not;
+  return Replayer(index, reader, record, why_not).bytes();
 }
 
 Intermediates intermediates(const ReplayIndex& index, const trace::TraceReader& reader,

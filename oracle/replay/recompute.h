@@ -3,6 +3,7 @@
 // as the sum of what each gradient among its operands hands on.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,6 +46,18 @@ bool is_replayable(const trace::Record& record);
 // nullopt, with the reason in `why_not`, when no replay explains every operand of the record.
 std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
                                     const trace::Record& record, std::string& why_not);
+
+// The same slice by slice along the first dimension, where the ops allow it and the record is
+// large; else in one piece. `take` gets each in order, and the index of its first element;
+// `roundings` is the same in all of them. False, with the reason, when no replay explains the
+// record: nothing was taken then.
+using TakeSlice = std::function<void(const Recomputed& slice, Slice rows)>;
+bool recompute_by_slices(const ReplayIndex& index, const trace::TraceReader& reader,
+                         const trace::Record& record, const TakeSlice& take, std::string& why_not);
+// Bytes that this takes at once, about: result and operands in FP64, as read, in another order,
+// recomputed, with magnitudes; of what is cut into slices, those of one.
+int64_t recompute_bytes(const ReplayIndex& index, const trace::TraceReader& reader,
+                        const trace::Record& record);
 
 // What implementations form on their way to one element of the record (a gradient: the sum of what
 // its consumers handed on). Empty where no replay tells.

@@ -10,8 +10,6 @@
 namespace nanhunt::oracle {
 namespace {
 
-// As the op saw it: itself, under its own name, or a copy in another type ("weight" of the op's
-// site, FP8 codes).
 bool is_parameter(const trace::Record& record) {
   return record.what.role == "param" || record.what.role == "weight";
 }
@@ -26,8 +24,19 @@ bool is_parameter_of(const trace::Record& record, const std::string& site,
 
 const Tensor& Operand::tensor() {
   used = true;
-  if (!tensor_) tensor_ = read_tensor(*reader_, *record_);
+  if (!tensor_) {
+    tensor_ = slice_ ? read_tensor(*reader_, *record_, *slice_) : read_tensor(*reader_, *record_);
+  }
   return *tensor_;
+}
+
+void Operand::take(Slice slice) {
+  slice_ = slice;
+  tensor_.reset();
+}
+
+bool Operand::is_parameter() const {
+  return oracle::is_parameter(*record_);
 }
 
 std::optional<double> Call::attribute(const std::string& name) const {

@@ -38,12 +38,16 @@ class Operand {
 
   const trace::Record& record() const { return *record_; }
   const Tensor& tensor();  // counts as use
+  // From here on the tensor is that slice alone.
+  void take(Slice slice);
+  bool is_parameter() const;  // as the op saw it: itself, or a copy in another type
 
   bool used = false;
 
  private:
   const trace::Record* record_;
   const trace::TraceReader* reader_;
+  std::optional<Slice> slice_;
   std::optional<Tensor> tensor_;
 };
 
@@ -89,6 +93,11 @@ class Call {
   bool derivative_;
 };
 
+// Whether a slice of the result follows from the same slice of every operand that is no parameter,
+// so that a large record can be computed piece by piece: in pieces that stay in the cache, or, of
+// products, in larger ones.
+enum class BySlices { kNo, kSmall, kLarge };
+
 struct Replay {
   std::vector<std::string> ops;  // op kinds of records that it computes: "linear"
   // The op's output. nullopt: the operands do not fit the formula.
@@ -101,6 +110,7 @@ struct Replay {
   // that could be NaN or Inf where the result is not.
   Intermediates (*on_the_way)(Call&, size_t element) = nullptr;
   Intermediates (*on_the_way_back)(Call&, const Tensor& gradient, size_t element) = nullptr;
+  BySlices by_slices = BySlices::kNo;  // of forward, and of backward to what is no parameter
 };
 
 const std::vector<Replay>& replays();

@@ -115,7 +115,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay rms_norm() {
-  return {{"rms_norm"}, forward, backward, on_the_way};
+  return {{"rms_norm"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

@@ -35,7 +35,7 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay silu() {
-  return {{"silu"}, forward, backward};
+  return {{"silu"}, forward, backward, nullptr, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

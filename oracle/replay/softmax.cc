@@ -90,7 +90,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay softmax() {
-  return {{"softmax"}, forward, backward, on_the_way};
+  return {{"softmax"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

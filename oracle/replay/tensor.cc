@@ -52,8 +52,22 @@ int64_t logical_start(const trace::Record& record, size_t logical_dimension) {
   return logical_dimension < start.size() ? start[logical_dimension] : 0;
 }
 
+int64_t elements_of_row(const trace::Record& record) {
+  int64_t count = 1;
+  for (size_t d = 1; d < record.local_shape.size(); ++d) count *= record.local_shape[d];
+  return count;
+}
+
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record) {
-  Tensor tensor{record.local_shape, axes_of(record), reader.read_doubles(record)};
+  return read_tensor(reader, record,
+                     {0, record.local_shape.empty() ? 1 : record.local_shape.front()});
+}
+
+Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice) {
+  const int64_t row = elements_of_row(record);
+  Tensor tensor{record.local_shape, axes_of(record),
+                reader.read_doubles(record, slice.begin * row, (slice.end - slice.begin) * row)};
+  if (!tensor.shape.empty()) tensor.shape.front() = slice.end - slice.begin;
   if (!trace::is_fp8(record.storage)) return tensor;
   if (const auto scale = attribute(record, "scale")) {
     for (double& value : tensor.values) value /= *scale;

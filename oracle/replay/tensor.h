@@ -22,8 +22,16 @@ struct Tensor {
   int64_t rows() const { return columns() == 0 ? 0 : size() / columns(); }
 };
 
-// All values of a record that has them. Errors as TraceReader::read_values.
+// Indices [begin, end) of the first dimension.
+struct Slice {
+  int64_t begin, end;
+};
+
+// All values of a record that has them, or those of a slice. Errors as TraceReader::read_values.
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record);
+Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice);
+// How many elements one index of the first dimension has; all for a scalar.
+int64_t elements_of_row(const trace::Record& record);
 
 // The names of a record's local dimensions, as Tensor has them.
 std::vector<std::string> axes_of(const trace::Record& record);

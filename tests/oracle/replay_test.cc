@@ -161,6 +161,78 @@ TEST_P(ReplayOfOp, MagnitudesBoundTheValues) {
     EXPECT_GE(result.magnitudes[i] * (1 + 1e-12), std::abs(result.values[i]));
 }
 
+// The op's output of these operands, slice by slice, is what it is in one piece.
+void expect_slices_give_the_same(const std::string& kind, const std::string& attributes,
+                                 std::vector<int64_t> shape, std::vector<Input> more) {
+  TraceBuilder builder;
+  const size_t count = count_of(shape);
+  std::vector<int64_t> links{
+      builder.add({.site = "before"}, normal_values(count, 1), copies(shape))};
+  for (const Input& input : more)
+    links.push_back(builder.add(input.tap, input.values, copies(input.shape)));
+  if (kind == "linear") shape.back() = more.front().shape.front();
+  const auto at = builder.add({.site = kSite, .links = links, .op = kind, .attributes = attributes},
+                              Values(count_of(shape)), copies(shape));
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  const ReplayIndex index(step);
+  const auto& record = step.records[static_cast<size_t>(step.find(0, at))];
+  std::string why_not;
+  const auto whole = recompute(index, reader, record, why_not);
+  ASSERT_TRUE(whole) << why_not;
+  std::vector<double> values, magnitudes;
+  int slices = 0;
+  const auto take = [&](const Recomputed& slice, Slice rows) {
+    EXPECT_EQ(rows.begin * elements_of_row(record), static_cast<int64_t>(values.size()));
+    EXPECT_EQ(slice.roundings, whole->roundings);
+    values.insert(values.end(), slice.values.begin(), slice.values.end());
+    magnitudes.insert(magnitudes.end(), slice.magnitudes.begin(), slice.magnitudes.end());
+    ++slices;
+  };
+  ASSERT_TRUE(recompute_by_slices(index, reader, record, take, why_not)) << why_not;
+  EXPECT_GE(slices, 2) << kind;
+  EXPECT_EQ(values, whole->values) << kind;
+  EXPECT_EQ(magnitudes, whole->magnitudes) << kind;
+}
+
+TEST(Slices, GiveWhatOnePieceGives) {
+  const std::vector<int64_t> shape{70, 20, 32};
+  for (const char* kind : {"gelu", "silu", "softmax", "exp", "tanh", "add"})
+    expect_slices_give_the_same(kind, "", shape, {});
+  const Input weight = parameter("weight", {32}, 2), bias = parameter("bias", {32}, 3);
+  expect_slices_give_the_same("rms_norm", R"({"eps":0.01})", shape, {weight});
+  expect_slices_give_the_same("layer_norm", R"({"eps":0.01})", shape, {weight, bias});
+  Input other = activation(shape, 4);
+  other.tap.site = "other";
+  expect_slices_give_the_same("add", "", shape, {other});
+  expect_slices_give_the_same("mul", "", shape, {other});
+  expect_slices_give_the_same("linear", "", {600, 8, 4}, {parameter("weight", {256, 4}, 2)});
+}
+
+// An operand in another order of its dimensions is not cut where the result is.
+TEST(Slices, OfOperandsInAnotherOrderAreOnePiece) {
+  TraceBuilder builder;
+  const Values values = normal_values(70 * 20 * 32, 1);
+  trace::Placement turned = copies({20, 70, 32});
+  std::swap(turned.axes[0], turned.axes[1]);
+  const auto x = builder.add({.site = "before"}, values, turned);
+  const auto at =
+      builder.add({.site = kSite, .links = {x}, .op = "silu"}, values, copies({70, 20, 32}));
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  std::string why_not;
+  int slices = 0;
+  EXPECT_TRUE(recompute_by_slices(
+      ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
+      [&](const Recomputed&, Slice) { ++slices; }, why_not))
+      << why_not;
+  EXPECT_EQ(slices, 1);
+}
+
 Input read_by_others(Input input) {
   input.read_by_own = false;
   return input;
