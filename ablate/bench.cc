@@ -25,6 +25,7 @@ RunRequest Bench::request(const std::string& purpose, const Settings& settings,
 compare::JudgeOptions Bench::judge_options() const {
   compare::JudgeOptions options;
   options.exploratory = options_.exploratory;
+  options.intended = case_.intended;
   return options;
 }
 

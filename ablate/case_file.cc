@@ -50,6 +50,8 @@ void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_c
   } else if (entry.pattern == "reference.*") {
     at_entry(file, entry,
              [&] { set_value(the_case.subject, the_case.reference, entry.name, entry.value); });
+  } else if (entry.pattern == "intended") {
+    the_case.intended = split_words(entry.value);
   } else if (entry.pattern == "thresholds.*") {
     the_case.thresholds[entry.name] = number_of(file, entry);
   }

@@ -28,6 +28,7 @@ struct Case {
   Settings failing;
   Settings reference;
   std::map<std::string, double> thresholds;  // overrides
+  std::vector<std::string> intended;         // keys of semantic changes that are meant
 };
 
 // The file itself, or the same name with ".case" added; Error(kUsage) naming what was looked for.

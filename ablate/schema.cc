@@ -26,11 +26,10 @@ const std::vector<Leaf>& subject_schema() {
 
 const std::vector<Leaf>& case_schema() {
   static const std::vector<Leaf> schema = {
-      {"subject"},      {"level"},          {"steps"},
-      {"timeout_s"},    {"set.*"},          {"reference.*"},
-      {"thresholds.*"}, {"fault.*"},        {"expect.verdict"},
-      {"expect.site"},  {"expect.phase"},   {"expect.role"},
-      {"expect.ranks"}, {"expect.lineage"}, {"expect.signature"},
+      {"subject"},      {"level"},          {"steps"},          {"timeout_s"},
+      {"intended"},     {"set.*"},          {"reference.*"},    {"thresholds.*"},
+      {"fault.*"},      {"expect.verdict"}, {"expect.site"},    {"expect.phase"},
+      {"expect.role"},  {"expect.ranks"},   {"expect.lineage"}, {"expect.signature"},
       {"expect.cause"}, {"expect.blame"},
   };
   return schema;

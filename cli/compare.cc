@@ -20,6 +20,8 @@ po::options_description options_of_compare() {
                         "rank by rank, first bit difference; needs no placements")(
       "rules", po::value<std::string>(), "rules file, applied to the reference's names")(
       "envelope", po::value<std::string>(), "envelope of an earlier calibration")(
+      "intended", po::value<std::vector<std::string>>()->composing(),
+      "a semantic change that is meant, as a verdict names it: gelu.tanh")(
       "thresholds", po::value<std::string>(), "other thresholds; the result is exploratory")(
       "no-replay", po::bool_switch(), "do not compute ops again that were captured in full")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
@@ -45,6 +47,8 @@ int compare_command(const std::vector<std::string>& arguments) {
   judge.rules = rules ? &*rules : nullptr;
   judge.envelope = envelope ? &*envelope : nullptr;
   judge.exploratory = parsed.has("thresholds");
+  if (parsed.has("intended"))
+    judge.intended = parsed.values["intended"].as<std::vector<std::string>>();
   judge.progress = [&](const std::string& line) { progress.print({line}); };
   const trace::TraceReader candidate(parsed.text("TRACE"));
   const trace::TraceReader reference(parsed.text("REFERENCE"));

@@ -17,6 +17,7 @@
 #include "compare/precedence.h"
 #include "compare/reference_findings.h"
 #include "compare/same_layout.h"
+#include "compare/semantic_changes.h"
 #include "compare/signatures/signature.h"
 #include "oracle/replay/lineage.h"
 
@@ -49,6 +50,7 @@ class Run {
                    const std::vector<int>& others);
   void finish_draft(Draft& draft, const SideStep& side, const SideStep* reference);
   void merge_places(std::vector<int>& others, const std::vector<int>& mine);
+  void predict(const SideStep& candidate, const SideStep& reference);
   void conclude(Verdict& verdict);
 
   const TraceSource& candidate_;
@@ -62,6 +64,9 @@ class Run {
   std::vector<Entry> entries_;
   std::vector<std::string> events_;
   std::vector<ConfigDifference> differences_;
+  std::vector<SemanticChange> changes_;
+  IntendedChanges intended_;
+  int64_t set_aside_ = 0;
   std::unique_ptr<const trace::Step> previous_, previous_reference_;
   bool first_ = true;
 };
@@ -153,6 +158,8 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
                    : own                          ? Blame::kCandidate
                                                   : Blame::kUndecided;
   }
+  if (reference != nullptr && needs_reference(origin.finding.rule))
+    origin.predicted = predicted_at(changes_, origin.finding.what);
   if (auto signature = recognise({side, reference, judge_, draft})) {
     origin.signature = std::move(signature->name);
     origin.signature_detail = std::move(signature->detail);
@@ -211,6 +218,13 @@ void Run::add_entries(const SideStep& candidate, std::vector<int> mine, const Si
   entries_.insert(entries_.end(), unplaced.begin(), unplaced.end());
 }
 
+void Run::predict(const SideStep& candidate, const SideStep& reference) {
+  changes_ = predict_changes(candidate, reference);
+  for (SemanticChange& change : changes_)
+    change.intended = std::ranges::find(options_.intended, change.key) != options_.intended.end();
+  intended_ = IntendedChanges(changes_);
+}
+
 void Run::judge_step(int64_t step) {
   if (options_.progress) options_.progress("step " + std::to_string(step));
   SideStep candidate = read_side(candidate_, step, Side::kCandidate, options_.replay,
@@ -234,7 +248,10 @@ void Run::judge_step(int64_t step) {
   SideStep reference = read_reference(step);
   take_out_skipped_step(reference);
   judge_.first_step = first_;
-  if (first_) differences_ = configuration_differences(candidate, reference);
+  if (first_) {
+    differences_ = configuration_differences(candidate, reference);
+    predict(candidate, reference);
+  }
   if (!controls_.ran) controls_ = run_controls(candidate, judge_);
   if (options_.same_layout) {
     hold_records(candidate, reference);
@@ -243,6 +260,7 @@ void Run::judge_step(int64_t step) {
     coverage_.add_step(candidate, &reference, &comparisons);
     add_reference_findings(candidate, reference, judge_, comparisons);
   }
+  set_aside_ += intended_.take_out(candidate);
   const auto others = others_.add_step(reference);
   excuse(candidate, reference);
   const auto mine = mine_.add_step(candidate);
@@ -304,6 +322,11 @@ Verdict Run::judge() {
   verdict.exploratory = options_.exploratory;
   verdict.coverage = coverage_.finish(candidate_, reference_);
   verdict.differences = std::move(differences_);
+  verdict.semantic_changes = std::move(changes_);
+  if (set_aside_ > 0) {
+    verdict.coverage.unjudged.push_back(std::to_string(set_aside_) +
+                                        " records that follow from intended changes");
+  }
   verdict.events = std::move(events_);
   conclude(verdict);
   if (!verdict.origins.empty()) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "compare/verdict.h"
 #include "oracle/envelope.h"
@@ -18,6 +19,7 @@ struct JudgeOptions {
   bool same_layout = false;  // rank by rank, bit differences first, no placements needed
   const trace::RulesFile* rules = nullptr;  // applied to the reference
   bool replay = true;  // ops captured in full are computed again; most of the time, where they are
+  std::vector<std::string> intended;  // keys of semantic changes ("gelu.tanh") that are meant
   bool exploratory = false;
   std::function<void(const std::string&)> progress;  // a line for stderr; may be empty
 };

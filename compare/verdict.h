@@ -40,6 +40,7 @@ struct Origin {
   // given, or that it was this op, is wrong.
   bool follows_from_operands = false;
   std::vector<std::string> candidates;  // descriptions, when kInterval
+  std::string predicted;                // key of the semantic change that predicts it; else ""
   std::string signature;                // "" when none is recognised
   std::string signature_detail;         // "ratio 2.0003"
   std::string lineage;                  // of a non-finite value: how it came to be; "" for others
@@ -74,6 +75,14 @@ struct ConfigDifference {
   std::string key, candidate, reference;
 };
 
+// An op that the two runs compute differently by its attributes.
+struct SemanticChange {
+  std::string key;                   // "gelu.tanh"
+  std::string candidate, reference;  // values
+  std::vector<std::string> sites;
+  bool intended = false;  // the case says so: the reference does not judge what follows from it
+};
+
 // Which toggles explain the failure (filled in by the ablation).
 struct Cause {
   std::string statement;             // one sentence
@@ -89,6 +98,7 @@ struct Verdict {
   std::vector<Origin> origins;  // in happens-before order; the first leads
   Coverage coverage;
   std::vector<ConfigDifference> differences;
+  std::vector<SemanticChange> semantic_changes;
   std::vector<std::string> events;  // not findings: FP16 overflow with skipped step, ...
   std::string thresholds_sha256;
   bool exploratory = false;

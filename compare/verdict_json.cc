@@ -50,6 +50,7 @@ json to_json(const Origin& origin) {
           {"inputs", name_of(origin.inputs)},
           {"follows_from_operands", origin.follows_from_operands},
           {"candidates", origin.candidates},
+          {"predicted", origin.predicted},
           {"signature", origin.signature},
           {"signature_detail", origin.signature_detail},
           {"lineage", origin.lineage},
@@ -97,6 +98,14 @@ json to_json(const Cause& cause) {
 json to_json(const Verdict& verdict) {
   json origins = json::array();
   for (const auto& origin : verdict.origins) origins.push_back(to_json(origin));
+  json changes = json::array();
+  for (const auto& change : verdict.semantic_changes) {
+    changes.push_back({{"key", change.key},
+                       {"candidate", change.candidate},
+                       {"reference", change.reference},
+                       {"sites", change.sites},
+                       {"intended", change.intended}});
+  }
   json differences = json::array();
   for (const auto& difference : verdict.differences) {
     differences.push_back({{"key", difference.key},
@@ -111,6 +120,7 @@ json to_json(const Verdict& verdict) {
               {"coverage", to_json(verdict.coverage)},
               {"origins", origins},
               {"differences", differences},
+              {"semantic_changes", changes},
               {"events", verdict.events},
               {"thresholds_sha256", verdict.thresholds_sha256},
               {"exploratory", verdict.exploratory},

@@ -58,6 +58,13 @@ std::string coverage_text(const Verdict& verdict) {
                           " (reference: " + difference.reference + ")");
   }
   add_list(text, "effective configurations differ", differences);
+  std::vector<std::string> changes;
+  for (const auto& change : verdict.semantic_changes) {
+    changes.push_back(change.key + ": " + change.candidate + " (reference: " + change.reference +
+                      ") at " + std::to_string(change.sites.size()) + " sites, first " +
+                      change.sites.front() + (change.intended ? "; intended" : ""));
+  }
+  add_list(text, "ops compute something else by configuration", changes);
   return text;
 }
 
@@ -107,12 +114,14 @@ std::string origin_text(const Origin& origin, size_t number) {
         "given, or that it was this op, is wrong\n";
   }
   for (const auto& candidate : origin.candidates) text += "     " + candidate + "\n";
+  if (!origin.predicted.empty()) {
+    text += "   predicted: the two runs differ in " + origin.predicted + " there\n";
+  }
   if (!origin.lineage.empty()) {
     text += "   lineage " + origin.lineage + ": " + origin.lineage_detail + "\n";
   }
   if (!origin.growth.empty()) text += "   " + origin.growth + "\n";
-  if (!origin.vanished.empty())
-    text += "   finite again at " + join(origin.vanished, ", ") + "\n";
+  if (!origin.vanished.empty()) text += "   finite again at " + join(origin.vanished, ", ") + "\n";
   if (!origin.signature.empty()) {
     text += "   signature " + origin.signature +
             (origin.signature_detail.empty() ? "" : ": " + origin.signature_detail) + "\n";
@@ -153,6 +162,7 @@ std::string ticket(const Verdict& verdict) {
     if (!origin.hosts.empty()) text += " on " + join(origin.hosts, ", ");
     text += "\nrule:      " + rule_text(origin.finding) + "\n";
     text += "inputs:    " + inputs_text(origin) + "\n";
+    if (!origin.predicted.empty()) text += "predicted: by " + origin.predicted + "\n";
     if (!origin.lineage.empty()) {
       text += "lineage:   " + origin.lineage + " (" + origin.lineage_detail + ")\n";
     }
