@@ -55,8 +55,8 @@ std::string_view name_of(Inputs inputs) {
   return "";
 }
 
-int exit_status(const Verdict& verdict) {
-  switch (verdict.kind) {
+int exit_status(VerdictKind kind) {
+  switch (kind) {
     case VerdictKind::kClean:
     case VerdictKind::kPasses:
       return 0;
@@ -70,6 +70,10 @@ int exit_status(const Verdict& verdict) {
       return 125;
   }
   return 125;
+}
+
+int exit_status(const Verdict& verdict) {
+  return exit_status(verdict.kind);
 }
 
 }  // namespace nanhunt::compare

@@ -116,6 +116,7 @@ std::string_view name_of(Inputs inputs);
 
 // Exit status: 0 clean or passes, 1 finding or fails, 3 incomplete without a finding, 125 cannot
 // tell.
+int exit_status(VerdictKind kind);
 int exit_status(const Verdict& verdict);
 nlohmann::json to_json(const Verdict& verdict);
 // Coverage first, then findings, then the ticket block.
