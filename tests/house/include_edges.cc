@@ -17,11 +17,15 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
     {"ablate", {"trace", "oracle", "compare", "ablate"}},
+    {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
     {"report", {"trace", "compare", "ablate", "report"}},
-    {"cli", {"trace", "oracle", "compare", "ablate", "report", "cli"}},
-    {"bench", {"trace", "hooks", "cases", "oracle", "compare", "ablate", "report", "cli", "bench"}},
+    {"cli", {"trace", "oracle", "compare", "checkpoint", "ablate", "report", "cli"}},
+    {"bench",
+     {"trace", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "report", "cli",
+      "bench"}},
     {"tests",
-     {"trace", "hooks", "cases", "oracle", "compare", "ablate", "report", "cli", "bench", "tests"}},
+     {"trace", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "report", "cli",
+      "bench", "tests"}},
 };
 
 // Libraries that only some folders know, by the first part of the include.

@@ -4,6 +4,7 @@
 // Which folder may include which. Capture and analysis meet only in the trace files:
 //
 //   trace <- hooks <- cases          trace <- oracle <- compare <- ablate <- report <- cli
+//                                                       compare <- checkpoint <- cli
 //
 // LibTorch is known to hooks and cases alone, HDF5 to trace alone; cases/plain and cases/mini know
 // nothing of each other, because one is held against the other. tests/ and bench/ may include all.
