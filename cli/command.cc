@@ -58,7 +58,7 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> table = {
       {"run", "CASE", "the whole hunt: capture, locate, explain", run_command},
       {"capture", "CASE", "only run and record", capture_command},
-      {"scan", "TRACE", "rules that need no reference", scan_command},
+      {"scan", "TRACE|CHECKPOINT", "rules that need no reference", scan_command},
       {"compare", "TRACE REFERENCE", "first divergence of two traces", compare_command},
       {"ablate", "CASE", "which toggles explain the failure", ablate_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},

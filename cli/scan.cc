@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -6,28 +7,46 @@
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/scan_checkpoint.h"
 #include "compare/judge.h"
+#include "trace/error.h"
 
 namespace nanhunt::cli {
+namespace {
 
 namespace po = boost::program_options;
 
-int scan_command(const std::vector<std::string>& arguments) {
-  po::options_description options("options");
-  options.add_options()("thresholds", po::value<std::string>(),
-                        "other thresholds; the result is exploratory")(
-      "no-replay", po::bool_switch(), "do not compute ops again that were captured in full")(
-      "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
-                                                   "exit status for `git bisect run`");
-  const Parsed parsed = parse_options("scan", arguments, options, {"TRACE"});
-  if (parsed.wants_help) return 0;
+const std::string kArgument = "TRACE|CHECKPOINT";
+
+// On the command line; what the environment sets for other commands is no mistake here.
+bool written(const std::vector<std::string>& arguments, const std::string& option) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& word) {
+    return word == "--" + option || word.starts_with("--" + option + "=");
+  });
+}
+
+void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments, Scanned kind) {
+  const bool trace = kind == Scanned::kTrace;
+  const std::vector<std::string> others = trace
+                                              ? std::vector<std::string>{"before", "rules"}
+                                              : std::vector<std::string>{"thresholds", "no-replay"};
+  for (const std::string& option : others) {
+    if (!written(arguments, option)) continue;
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "--" + option +
+                           (trace ? " is for checkpoints, and this is a trace"
+                                  : " is for traces, and this is a checkpoint"));
+  }
+}
+
+int scan_trace(const Parsed& parsed) {
   const oracle::Thresholds thresholds = read_thresholds(parsed);
   ProgressPrinter progress;
   compare::JudgeOptions judge;
   judge.replay = !parsed.flag("no-replay");
   judge.exploratory = parsed.has("thresholds");
   judge.progress = [&](const std::string& line) { progress.print({line}); };
-  const trace::TraceReader trace(parsed.text("TRACE"));
+  const trace::TraceReader trace(parsed.text(kArgument));
   const compare::Verdict verdict = compare::scan(trace, thresholds, judge);
   if (parsed.flag("json")) {
     std::printf("%s\n", compare::to_json(verdict).dump(2).c_str());
@@ -35,6 +54,25 @@ int scan_command(const std::vector<std::string>& arguments) {
     std::fputs(compare::to_text(verdict).c_str(), stdout);
   }
   return compare::exit_status(verdict);
+}
+
+}  // namespace
+
+int scan_command(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("before", po::value<std::string>(),
+                        "checkpoint: an older one of the same run; what did not move is told")(
+      "rules", po::value<std::string>(), "checkpoint: which tensors are copies (JSON)")(
+      "thresholds", po::value<std::string>(), "trace: other thresholds; the result is exploratory")(
+      "no-replay", po::bool_switch(), "trace: do not compute ops again that were captured in full")(
+      "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
+                                                   "exit status for `git bisect run`");
+  const Parsed parsed = parse_options("scan", arguments, options, {kArgument});
+  if (parsed.wants_help) return 0;
+  const Scanned kind = what_to_scan(parsed.text(kArgument));
+  refuse_options_of_the_other_kind(arguments, kind);
+  return kind == Scanned::kTrace ? scan_trace(parsed)
+                                 : scan_checkpoint(parsed, parsed.text(kArgument));
 }
 
 }  // namespace nanhunt::cli
