@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signatures of factors: each recognises its shape of wrongness and refuses a twin that is wrong in
+// another way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/compare/signature_verdicts.h"
+
+namespace nanhunt::compare::test {
+namespace {
+
+using testing::HasSubstr;
+using trace::Phase;
+
+TEST(Signatures, ConstantRatio) {
+  const Verdict verdict = verdict_of([](const Tap& tap, Values& values) {
+    if (at(tap, "norm")) values = times(values, 2);
+  });
+  EXPECT_EQ(signature_of(verdict), "constant_ratio") << to_text(verdict);
+  EXPECT_THAT(verdict.origins.front().signature_detail, HasSubstr("the size of tp"));
+}
+
+TEST(Signatures, ConstantRatioRefusesOtherDeviations) {
+  const Verdict verdict = verdict_of([](const Tap& tap, Values& values) {
+    if (at(tap, "norm")) values = plus(values, normal_values(values.size(), 99));
+  });
+  EXPECT_EQ(signature_of(verdict), "") << to_text(verdict);
+}
+
+// The second step: an update has moved the bias, more than the product may deviate, and the product
+// comes out `ratio` times, with `further` noise of its own.
+Verdict scaled_under_moved_bias(double ratio, double further) {
+  constexpr double kNoise = 0.07;
+  SmallModel model{.tp = 2, .steps = 2, .noise = kNoise};
+  model.edit = [=](const Tap& tap, Values& values) {
+    if (tap.step == 0) return;
+    const auto seed = std::hash<std::string>()("fc2.bias") + static_cast<uint64_t>(tap.step);
+    const Values bias = normal_values(kChannels, seed, 0.5);
+    const Values moved = plus(bias, normal_values(kChannels, 77, 0.3));
+    if (at(tap, "fc2.bias", Phase::kForward, "param")) values = moved;
+    if (!at(tap, "fc2")) return;
+    const Values noise = normal_values(values.size(), 78, further);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto product = static_cast<double>(values[i] - bias[i % kChannels]);
+      values[i] = static_cast<float>(ratio * product + noise[i] + moved[i % kChannels]);
+    }
+  };
+  return verdict_of(build(model), build({.steps = 2}), true, kNoise);
+}
+
+TEST(Signatures, ConstantRatioUnderABiasThatMoved) {
+  const Verdict verdict = scaled_under_moved_bias(4.0 / 3, 0);
+  EXPECT_EQ(signature_at("fc2", verdict), "constant_ratio") << to_text(verdict);
+}
+
+TEST(Signatures, ConstantRatioUnderABiasRefusesNoise) {
+  EXPECT_EQ(signature_at("fc2", scaled_under_moved_bias(1, 0.5)), "");
+  EXPECT_EQ(signature_at("fc2", scaled_under_moved_bias(4.0 / 3, 0.5)), "");
+}
+
+}  // namespace
+}  // namespace nanhunt::compare::test
