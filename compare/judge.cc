@@ -160,7 +160,12 @@ void Run::finish_draft(Draft& draft, const SideStep& side, const SideStep* refer
   }
   if (reference != nullptr && needs_reference(origin.finding.rule))
     origin.predicted = predicted_at(changes_, origin.finding.what);
-  if (auto signature = recognise({side, reference, judge_, draft})) {
+  const int64_t step = side.step->step;
+  const auto* mine = step_before(previous_, step);
+  const auto* other = step_before(previous_reference_, step);
+  const bool of_candidate = draft.side == Side::kCandidate;
+  if (auto signature =
+          recognise({side, reference, judge_, draft, of_candidate ? mine : other, other})) {
     origin.signature = std::move(signature->name);
     origin.signature_detail = std::move(signature->detail);
   }

@@ -18,6 +18,9 @@ struct SignatureInput {
   const SideStep* reference;  // nullptr in a scan, and for origins of the reference itself
   const Judge& judge;
   const Draft& draft;
+  // The steps before of both, where they were captured, else nullptr.
+  const trace::Step* previous = nullptr;
+  const trace::Step* reference_previous = nullptr;
 };
 
 struct Signature {
@@ -28,6 +31,7 @@ struct Signature {
 using Recogniser = std::optional<Signature> (*)(const SignatureInput&);
 
 std::optional<Signature> after_equals_before(const SignatureInput& input);
+std::optional<Signature> stale(const SignatureInput& input);
 std::optional<Signature> wrong_group(const SignatureInput& input);
 std::optional<Signature> missing_reduction(const SignatureInput& input);
 std::optional<Signature> reduced_twice(const SignatureInput& input);

@@ -5,9 +5,17 @@ namespace nanhunt::compare {
 
 const std::vector<Recogniser>& recognisers() {
   static const std::vector<Recogniser> list = {
-      after_equals_before,  wrong_group, missing_reduction,   reduced_twice,
-      norm_counts_replicas, masked_row,  overflow_in_product, constant_ratio,
-      only_late_positions,  one_rank,
+      after_equals_before,
+      stale,
+      wrong_group,
+      missing_reduction,
+      reduced_twice,
+      norm_counts_replicas,
+      masked_row,
+      overflow_in_product,
+      constant_ratio,
+      only_late_positions,
+      one_rank,
   };
   return list;
 }
