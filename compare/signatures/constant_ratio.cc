@@ -12,7 +12,6 @@
 #include "compare/numbers.h"
 #include "compare/region_cells.h"
 #include "compare/signatures/pairs.h"
-#include "oracle/mesh.h"
 #include "oracle/replay/recompute.h"
 
 namespace nanhunt::compare {
@@ -21,15 +20,23 @@ namespace {
 constexpr double kLeft = 0.25;      // of |r - 1| ||x||
 constexpr double kNoiseLeft = 0.5;  // the same, of what is healthy
 
+// What a factor of the size of a group says about a sum over it.
+std::string reading_of(const trace::What& what, const std::string& axes, bool too_large) {
+  const bool reduced =
+      what.role.find("grad") != std::string::npos || what.phase == trace::Phase::kLoss;
+  if (!reduced) return "";
+  return too_large ? " (not averaged over " + axes + ", or summed once too often)"
+                   : " (averaged over " + axes + " where the sum is meant, or one share of it)";
+}
+
 std::string group_of_that_size(const SignatureInput& input, double ratio) {
-  const oracle::Mesh mesh(input.side.source->facts);
-  for (int a = 0; a < trace::kMeshAxes; ++a) {
-    const auto axis = static_cast<trace::MeshAxis>(a);
-    const int n = axis == trace::MeshAxis::kMicrobatch ? 1 : mesh.size(axis);
-    if (n < 2) continue;
-    const std::string size = " the size of " + std::string(trace::name_of(axis));
-    if (std::abs(ratio - n) < 0.01 * n) return " =" + size;
-    if (std::abs(ratio * n - 1) < 0.01) return " = 1 over" + size;
+  const auto& what = input.draft.origin.finding.what;
+  for (const int32_t n : axis_sizes(input.side)) {
+    const bool large = std::abs(ratio - n) < 0.01 * n;
+    if (!large && std::abs(ratio * n - 1) >= 0.01) continue;
+    const std::string axes = axes_of_size(input.side, n);
+    return std::string(large ? " = the size of " : " = 1 over the size of ") + axes +
+           reading_of(what, axes, large);
   }
   return "";
 }
@@ -144,10 +151,7 @@ std::optional<Signature> constant_ratio(const SignatureInput& input) {
   }
   if (!has_ratio(*pair->candidate, *pair->reference)) return std::nullopt;
   const auto& reference = pair->reference->print;
-  const auto& first = input.side.record(input.draft.record);
-  const trace::Sketch sketch = covers_all(first) && !pair->candidate->partial
-                                   ? print_of(first).sketch
-                                   : pair->candidate->print.sketch;
+  const trace::Sketch sketch = sketch_of_wrong(input, *pair);
   const Fit fit = fit_without_bias(input, *pair).value_or(fit_sketches(sketch, reference.sketch));
   return ratio_signature(input, fit, norm_bounds(input.judge, pair->candidate->what));
 }

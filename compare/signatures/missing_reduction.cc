@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // missing_reduction: copies along a mesh axis each hold their own share; the sum of the shares over
-// the axis is the reference, and no share is. Sketches are linear, so this needs no values.
+// the axis is the reference, and no share is. Sketches are linear, so this needs no values. Equal
+// copies are no shares: they were reduced, and averaged where the sum is meant (constant_ratio).
 #include <algorithm>
+#include <set>
 
 #include "compare/numbers.h"
 #include "compare/signatures/pairs.h"
@@ -17,6 +19,7 @@ constexpr double kAddsUp = 0.2;
 struct Share {
   int32_t rank;
   trace::Sketch sketch;
+  uint64_t bits;
 };
 
 std::vector<Share> shares_of(const SideStep& side, const trace::What& what, int32_t microbatch) {
@@ -26,7 +29,7 @@ std::vector<Share> shares_of(const SideStep& side, const trace::What& what, int3
   for (const int index : found->second) {
     const auto& record = side.record(index);
     if (record.where.microbatch != microbatch || !covers_all(record)) continue;
-    shares.push_back({record.where.rank, print_of(record).sketch});
+    shares.push_back({record.where.rank, print_of(record).sketch, record.raw_digest});
   }
   return shares;
 }
@@ -46,15 +49,17 @@ std::optional<Signature> missing_reduction(const SignatureInput& input) {
     const auto group = mesh.group(first.where.rank, {axis});
     trace::Sketch sum{};
     size_t members = 0;
+    std::set<uint64_t> distinct;
     double nearest = -1;
     for (const auto& share : shares) {
       if (std::ranges::find(group, share.rank) == group.end()) continue;
       ++members;
+      distinct.insert(share.bits);
       for (int j = 0; j < trace::kSketchBuckets; ++j) sum[j] += share.sketch[j];
       const double distance = sketch_distance(share.sketch, reference.sketch, reference);
       nearest = nearest < 0 ? distance : std::min(nearest, distance);
     }
-    if (members != group.size() || nearest <= 0) continue;
+    if (members != group.size() || distinct.size() < 2 || nearest <= 0) continue;
     const double left = sketch_distance(sum, reference.sketch, reference);
     if (left > kAddsUp * nearest) continue;
     return Signature{"missing_reduction",

@@ -6,6 +6,9 @@
 #include <functional>
 #include <numeric>
 
+#include "compare/numbers.h"
+#include "oracle/mesh.h"
+
 namespace nanhunt::compare {
 
 std::optional<LogicalPair> logical_pair(const SignatureInput& input) {
@@ -67,6 +70,33 @@ double median(std::vector<double> values) {
 
 bool is_gradient(const trace::What& what, trace::Phase phase) {
   return what.phase == phase && what.role == "grad";
+}
+
+trace::Sketch sketch_of_wrong(const SignatureInput& input, const LogicalPair& pair) {
+  const auto& first = input.side.record(input.draft.record);
+  return covers_all(first) && !pair.candidate->partial ? print_of(first).sketch
+                                                       : pair.candidate->print.sketch;
+}
+
+std::string axes_of_size(const SideStep& side, int32_t size) {
+  const oracle::Mesh mesh(side.source->facts);
+  std::vector<std::string> names;
+  for (int a = 0; a < trace::kMeshAxes; ++a) {
+    const auto axis = static_cast<trace::MeshAxis>(a);
+    if (axis == trace::MeshAxis::kMicrobatch || mesh.size(axis) != size) continue;
+    names.emplace_back(trace::name_of(axis));
+  }
+  return join(names, " or ");
+}
+
+std::set<int32_t> axis_sizes(const SideStep& side) {
+  const oracle::Mesh mesh(side.source->facts);
+  std::set<int32_t> sizes;
+  for (int a = 0; a < trace::kMeshAxes; ++a) {
+    const auto axis = static_cast<trace::MeshAxis>(a);
+    if (axis != trace::MeshAxis::kMicrobatch && mesh.size(axis) > 1) sizes.insert(mesh.size(axis));
+  }
+  return sizes;
 }
 
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference) {

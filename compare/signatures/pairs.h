@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "compare/signatures/signature.h"
@@ -47,6 +49,14 @@ double median(std::vector<double> values);
 
 // The gradient of a parameter in that phase.
 bool is_gradient(const trace::What& what, trace::Phase phase);
+
+// The sketch of the wrong copy, where the leading record is one, else of the whole tensor.
+trace::Sketch sketch_of_wrong(const SignatureInput& input, const LogicalPair& pair);
+
+// Axes of ranks that have that size: "tp", "tp or dp"; "" when none has.
+std::string axes_of_size(const SideStep& side, int32_t size);
+// Sizes of the axes of ranks, those beyond 1.
+std::set<int32_t> axis_sizes(const SideStep& side);
 
 // Of sketches, which are linear. The reference's must not be 0.
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference);

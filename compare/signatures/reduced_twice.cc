@@ -4,13 +4,10 @@
 // row. With values that is fitted row by row. Without them two numbers must agree, the sum of the
 // differences and their norm; a sum too small to show leaves it unsaid.
 #include <cmath>
-#include <functional>
-#include <set>
 
 #include "compare/numbers.h"
 #include "compare/region_cells.h"
 #include "compare/signatures/pairs.h"
-#include "oracle/mesh.h"
 
 namespace nanhunt::compare {
 namespace {
@@ -71,13 +68,7 @@ std::optional<Signature> reduced_twice(const SignatureInput& input) {
       bias->print.sum_squares == 0) {
     return std::nullopt;
   }
-  const oracle::Mesh mesh(input.side.source->facts);
-  std::set<int> sizes;
-  for (int a = 0; a < trace::kMeshAxes; ++a) {
-    const auto axis = static_cast<trace::MeshAxis>(a);
-    if (axis != trace::MeshAxis::kMicrobatch && mesh.size(axis) > 1) sizes.insert(mesh.size(axis));
-  }
-  for (const int n : sizes) {
+  for (const int n : axis_sizes(input.side)) {
     const auto residual = fitted(input, *pair, *bias, n);
     const bool fits = residual ? *residual <= kValueResidual : sums_agree(input, *pair, *bias, n);
     if (!fits) continue;

@@ -22,6 +22,27 @@ TEST(Signatures, ConstantRatio) {
   EXPECT_THAT(verdict.origins.front().signature_detail, HasSubstr("the size of tp"));
 }
 
+// A factor of the size of a group says what was done to a sum over it; the detail names all axes of
+// that size.
+TEST(Signatures, ConstantRatioOfAGradientNamesAxesAndOperation) {
+  const auto detail_of = [](double factor) {
+    const auto gradient = [](int dp, double times_too_large) {
+      TraceBuilder builder(2, dp);
+      for (int rank = 0; rank < 2 * dp; ++rank) {
+        builder.add({rank, "w", Phase::kUnscaled, "grad"},
+                    times(normal_values(64, 1), times_too_large), copies({64}));
+      }
+      return builder;
+    };
+    const Verdict verdict = verdict_of(gradient(2, factor), gradient(1, 1), false);
+    EXPECT_EQ(signature_of(verdict), "constant_ratio") << to_text(verdict);
+    return verdict.origins.front().signature_detail;
+  };
+  EXPECT_THAT(detail_of(2), HasSubstr("the size of tp or dp (not averaged"));
+  EXPECT_THAT(detail_of(0.5), HasSubstr("1 over the size of tp or dp (averaged"));
+  EXPECT_THAT(detail_of(3), testing::Not(HasSubstr("average")));
+}
+
 TEST(Signatures, ConstantRatioRefusesOtherDeviations) {
   const Verdict verdict = verdict_of([](const Tap& tap, Values& values) {
     if (at(tap, "norm")) values = plus(values, normal_values(values.size(), 99));
