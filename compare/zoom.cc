@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a second capture should look: the leading origin's site, the sites it consumed (through
-// records that are results of collectives, too), its parameters, and its whole layer when that is
-// cheap.
+// records that are results of collectives, too), its parameters, the mask of positions, and its
+// whole layer when that is cheap.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -41,6 +41,12 @@ std::string layer_of(const std::string& site) {
 int64_t bytes_of(const trace::Record& record) {
   return std::accumulate(record.local_shape.begin(), record.local_shape.end(),
                          static_cast<int64_t>(trace::size_of(record.storage)), std::multiplies<>());
+}
+
+// Tells whether what is wrong counts in the loss.
+bool is_mask_of_positions(const trace::Record& record) {
+  return record.what.role.ends_with("_mask") && record.placement &&
+         record.placement->axes == std::vector<std::string>{"sample", "token"};
 }
 
 void add_linked_sites(const trace::Step& step, const std::vector<int>& records,
@@ -93,6 +99,9 @@ std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdi
     if (name == site || name == site + ".weight" || name == site + ".bias") sites.insert(name);
   }
   add_linked_sites(step, records, sites);
+  for (const auto& record : step.records) {
+    if (is_mask_of_positions(record)) sites.insert(record.what.site);
+  }
   const std::string layer = layer_of(site);
   int64_t layer_bytes = 0;
   for (const auto& record : step.records) {

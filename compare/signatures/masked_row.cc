@@ -5,7 +5,6 @@
 // the scores.
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -16,11 +15,6 @@ namespace nanhunt::compare {
 namespace {
 
 using Row = std::pair<int64_t, int64_t>;  // sample, query
-
-bool true_is_masked(const trace::Record& mask) {
-  const auto attributes = nlohmann::json::parse(mask.attributes, nullptr, false);
-  return attributes.is_object() && attributes.value("true", "") == "masked";
-}
 
 // Rows with no allowed key, of a mask of (sample, query, key); nullopt for other shapes.
 std::optional<std::set<Row>> shut_rows(const SideStep& side, const trace::Record& mask) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "compare/numbers.h"
@@ -70,6 +71,11 @@ double median(std::vector<double> values) {
 
 bool is_gradient(const trace::What& what, trace::Phase phase) {
   return what.phase == phase && what.role == "grad";
+}
+
+bool true_is_masked(const trace::Record& mask) {
+  const auto attributes = nlohmann::json::parse(mask.attributes, nullptr, false);
+  return attributes.is_object() && attributes.value("true", "") == "masked";
 }
 
 trace::Sketch sketch_of_wrong(const SignatureInput& input, const LogicalPair& pair) {

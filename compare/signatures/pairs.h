@@ -25,6 +25,8 @@ trace::RegionPrint print_of(const trace::Record& record);
 bool covers_all(const trace::Record& record);
 // The value of a record of one element.
 std::optional<double> scalar_of(const trace::Record& record);
+// Whether a mask says masked by true (attribute {"true":"masked"}).
+bool true_is_masked(const trace::Record& mask);
 // ||a - b|| / ||reference|| by sketches.
 double sketch_distance(const trace::Sketch& a, const trace::Sketch& b,
                        const trace::RegionPrint& reference);

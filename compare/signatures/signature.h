@@ -41,7 +41,9 @@ std::optional<Signature> overflow_in_product(const SignatureInput& input);
 std::optional<Signature> loss_scale_left_in(const SignatureInput& input);
 std::optional<Signature> off_by_log_size(const SignatureInput& input);
 std::optional<Signature> constant_ratio(const SignatureInput& input);
+std::optional<Signature> only_masked_positions(const SignatureInput& input);
 std::optional<Signature> only_late_positions(const SignatureInput& input);
+std::optional<Signature> lane_pattern(const SignatureInput& input);
 std::optional<Signature> one_rank(const SignatureInput& input);
 
 // In the order in which they are tried: the more specific first.

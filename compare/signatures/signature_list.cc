@@ -16,7 +16,9 @@ const std::vector<Recogniser>& recognisers() {
       loss_scale_left_in,
       off_by_log_size,
       constant_ratio,
+      only_masked_positions,
       only_late_positions,
+      lane_pattern,
       one_rank,
   };
   return list;

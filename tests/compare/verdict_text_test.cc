@@ -111,5 +111,19 @@ TEST(ZoomSites, NamesWhatTheOriginConsumed) {
   EXPECT_THAT(sites, Not(Contains("tail")));
 }
 
+TEST(ZoomSites, NamesTheMaskOfPositions) {
+  TraceBuilder builder;
+  auto placement = copies({kSamples, kTokens});
+  placement.axes = {"sample", "token"};
+  const Values ones(kSamples * kTokens, 1);
+  builder.add({0, "data", trace::Phase::kForward, "loss_mask"}, ones, placement);
+  builder.add({0, "others", trace::Phase::kForward, "loss_mask"}, ones, copies({16}));
+  builder.add({0, "norm"}, {NAN, 1}, copies({2}));
+  const TemporaryFolder folder;
+  builder.write(folder.path(), false);
+  const trace::TraceReader reader(folder.path());
+  EXPECT_THAT(zoom_sites(reader, scan(reader, thresholds())), testing::ElementsAre("data", "norm"));
+}
+
 }  // namespace
 }  // namespace nanhunt::compare::test
