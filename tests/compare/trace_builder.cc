@@ -143,10 +143,12 @@ int64_t TraceBuilder::add(const Tap& tap, const Values& values, const trace::Pla
   record.attributes = tap.attributes;
   for (const int64_t link : tap.links) record.links.push_back({link, trace::LinkGrade::kFlow});
   auto bytes = pack(values, tap.storage);
-  const auto prints = trace::fingerprint(
-      trace::contiguous_view(bytes.data(), tap.storage, record.local_shape), placement);
+  const auto prints =
+      trace::fingerprint(trace::contiguous_view(bytes.data(), tap.storage, record.local_shape),
+                         placement, {.segments = tap.segments});
   record.statistics = prints.statistics;
   record.raw_digest = prints.raw_digest;
+  record.segment_digests = prints.segment_digests;
   record.regions = prints.regions;
   record.has_values = true;
   rank.records.push_back(record);

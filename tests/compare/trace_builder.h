@@ -40,6 +40,7 @@ struct Tap {
   std::string op = {};
   std::string attributes = {};
   trace::Lane lane = trace::Lane::kCompute;
+  int segments = 0;  // raw digests of so many equal pieces, by the first dimension
   int64_t step = 0;  // told to edits; the builder knows its own
 };
 
