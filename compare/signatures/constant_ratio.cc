@@ -97,8 +97,27 @@ std::vector<double> linked_bias(const SideStep& side, const trace::Record& recor
   return {};
 }
 
-// Of the values against what their operands give; sums in FP64 in local order.
-std::optional<Fit> fit_replay(const SignatureInput& input) {
+// What the fit may leave, of ||x||: a healthy deviation is known of the whole reference.
+double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy) {
+  const double off = std::abs(fit.ratio - 1);
+  const double noise = healthy ? std::abs(fit.ratio) * healthy->lo / fit.share : 0;
+  return std::max(kLeft * off, std::min(noise, kNoiseLeft * off));
+}
+
+std::optional<Signature> ratio_signature(const SignatureInput& input, const Fit& fit,
+                                         const std::optional<oracle::Bounds>& healthy) {
+  if (std::abs(fit.ratio) < 1e-6 || std::abs(fit.ratio - 1) <= (healthy ? healthy->hi : 0)) {
+    return std::nullopt;
+  }
+  if (fit.left > may_be_left(fit, healthy)) return std::nullopt;
+  return Signature{"constant_ratio", "ratio " + text_of(fit.ratio) +
+                                         group_of_that_size(input, fit.ratio) + ", residual " +
+                                         short_number(fit.left)};
+}
+
+}  // namespace
+
+std::optional<Fit> fit_to_operands(const SignatureInput& input) {
   const auto& record = input.side.record(input.draft.record);
   if (input.draft.origin.finding.rule != oracle::kLocalReplay) return std::nullopt;
   const auto* reader = input.side.source->reader;
@@ -123,30 +142,10 @@ std::optional<Fit> fit_replay(const SignatureInput& input) {
   return Fit{ratio, std::sqrt(std::max(0.0, yy - ratio * xy) / xx), 1};
 }
 
-// What the fit may leave, of ||x||: a healthy deviation is known of the whole reference.
-double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy) {
-  const double off = std::abs(fit.ratio - 1);
-  const double noise = healthy ? std::abs(fit.ratio) * healthy->lo / fit.share : 0;
-  return std::max(kLeft * off, std::min(noise, kNoiseLeft * off));
-}
-
-std::optional<Signature> ratio_signature(const SignatureInput& input, const Fit& fit,
-                                         const std::optional<oracle::Bounds>& healthy) {
-  if (std::abs(fit.ratio) < 1e-6 || std::abs(fit.ratio - 1) <= (healthy ? healthy->hi : 0)) {
-    return std::nullopt;
-  }
-  if (fit.left > may_be_left(fit, healthy)) return std::nullopt;
-  return Signature{"constant_ratio", "ratio " + text_of(fit.ratio) +
-                                         group_of_that_size(input, fit.ratio) + ", residual " +
-                                         short_number(fit.left)};
-}
-
-}  // namespace
-
 std::optional<Signature> constant_ratio(const SignatureInput& input) {
   const auto pair = logical_pair(input);
   if (!pair) {
-    const auto fit = fit_replay(input);
+    const auto fit = fit_to_operands(input);
     return fit ? ratio_signature(input, *fit, std::nullopt) : std::nullopt;
   }
   if (!has_ratio(*pair->candidate, *pair->reference)) return std::nullopt;

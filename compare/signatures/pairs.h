@@ -60,6 +60,9 @@ std::string axes_of_size(const SideStep& side, int32_t size);
 // Sizes of the axes of ranks, those beyond 1.
 std::set<int32_t> axis_sizes(const SideStep& side);
 
+// Where local_replay leads: the leading record against what its operands give, without a bias that
+// was added; sums in FP64 in local order. nullopt for other rules and values that are not finite.
+std::optional<Fit> fit_to_operands(const SignatureInput& input);
 // Of sketches, which are linear. The reference's must not be 0.
 Fit fit_sketches(const trace::Sketch& candidate, const trace::Sketch& reference);
 

@@ -38,6 +38,8 @@ std::optional<Signature> reduced_twice(const SignatureInput& input);
 std::optional<Signature> norm_counts_replicas(const SignatureInput& input);
 std::optional<Signature> masked_row(const SignatureInput& input);
 std::optional<Signature> overflow_in_product(const SignatureInput& input);
+std::optional<Signature> adam_bias_correction(const SignatureInput& input);
+std::optional<Signature> scale_of_amax_group(const SignatureInput& input);
 std::optional<Signature> loss_scale_left_in(const SignatureInput& input);
 std::optional<Signature> off_by_log_size(const SignatureInput& input);
 std::optional<Signature> constant_ratio(const SignatureInput& input);

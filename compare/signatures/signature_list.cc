@@ -13,6 +13,8 @@ const std::vector<Recogniser>& recognisers() {
       norm_counts_replicas,
       masked_row,
       overflow_in_product,
+      adam_bias_correction,
+      scale_of_amax_group,
       loss_scale_left_in,
       off_by_log_size,
       constant_ratio,
