@@ -13,14 +13,6 @@ namespace {
 using trace::Phase;
 using trace::Record;
 
-bool is_forward(const Record& record) {
-  return record.what.phase == Phase::kForward || record.what.phase == Phase::kLoss;
-}
-
-bool names_gradient(const std::string& role) {
-  return role.starts_with("grad") || role == "main_grad";
-}
-
 class Replayer {
  public:
   Replayer(const ReplayIndex& index, const trace::TraceReader& reader, const Record& record,
@@ -34,8 +26,7 @@ class Replayer {
 
   bool run_by_slices(const TakeSlice& take) {
     if (!take_operands()) return false;
-    const int64_t extent = record_.local_shape.empty() ? 1 : record_.local_shape.front();
-    const int64_t rows = rows_of_slice();
+    const int64_t extent = rows_of(record_), rows = rows_of_slice();
     for (int64_t begin = 0; begin == 0 || begin < extent; begin += rows) {
       const Slice slice{begin, std::min(begin + rows, extent)};
       if (rows < extent) go_to(slice);
@@ -49,15 +40,15 @@ class Replayer {
   int64_t bytes() {
     if (!take_operands()) return 0;
     constexpr int64_t kCopies = 5;
-    const int64_t extent = record_.local_shape.empty() ? 1 : record_.local_shape.front();
-    const int64_t rows = std::min(rows_of_slice(), extent);
-    const auto of = [&](const Record& record) {
-      const int64_t all = record.local_shape.empty() ? 1 : record.local_shape.front();
-      return elements_of_row(record) * (rows < extent && shares_rows(record) ? rows : all);
-    };
-    int64_t elements = of(record_);
+    const int64_t rows = rows_of_slice();
+    const bool cut = rows < rows_of(record_);
+    int64_t elements = elements_of_row(record_) * std::min(rows, rows_of(record_));
     for (const auto* operands : {&operands_, &gradients_}) {
-      for (const Operand& operand : *operands) elements += of(operand.record());
+      for (const Operand& operand : *operands) {
+        const Record& record = operand.record();
+        elements +=
+            elements_of_row(record) * (cut && !operand.is_parameter() ? rows : rows_of(record));
+      }
     }
     return elements * kCopies * static_cast<int64_t>(sizeof(double));
   }
@@ -98,6 +89,10 @@ class Replayer {
     return result;
   }
 
+  static int64_t rows_of(const Record& record) {
+    return record.local_shape.empty() ? 1 : record.local_shape.front();
+  }
+
   // Of an operand: cut together with the result.
   bool shares_rows(const Record& record) const {
     const auto axes = axes_of(record), own = axes_of(record_);
@@ -124,10 +119,11 @@ class Replayer {
     return all;
   }
 
-  // Indices of the first dimension that are computed at once: all where it cannot be cut.
+  // Indices of the first dimension that are computed at once: all where it cannot be cut, at least
+  // one where there is none.
   int64_t rows_of_slice() const {
     constexpr int64_t kSmall = 1 << 14, kLarge = 1 << 20, kManyRows = 256;
-    const int64_t all = record_.local_shape.empty() ? 1 : record_.local_shape.front();
+    const int64_t all = std::max<int64_t>(1, rows_of(record_));
     const auto axes = axes_of(record_);
     if (axes.size() < 2 || axes.front().empty() || !parameter_name(record_).empty()) return all;
     const BySlices cut = by_slices();
@@ -351,62 +347,6 @@ class Replayer {
 };
 
 }  // namespace
-
-ReplayIndex::ReplayIndex(const trace::Step& step) : step_(&step) {
-  // In program order: a link leads to an earlier record.
-  for (const Record& record : step.records) {
-    bool gradient = record.what.phase == Phase::kBackward ||
-                    (!is_forward(record) && names_gradient(record.what.role));
-    // Operands and results of collectives that no program named: what they were made of tells.
-    for (const trace::Link& link : record.links) {
-      if (gradient || is_forward(record) || link.sequence >= record.where.sequence) break;
-      const int at = step.find(record.where.rank, link.sequence);
-      gradient = at >= 0 && static_cast<size_t>(at) < gradient_.size() &&
-                 gradient_[static_cast<size_t>(at)];
-    }
-    gradient_.push_back(gradient);
-  }
-  for (const Record& record : step.records) {
-    if (!is_forward(record) || record.op.empty()) continue;
-    makers_[{record.where.rank, record.what.site}].push_back(&record);
-  }
-}
-
-const Record* ReplayIndex::maker(const Record& like, const std::string& site,
-                                 const std::string& role) const {
-  const auto at = makers_.find({like.where.rank, site});
-  if (at == makers_.end()) return nullptr;
-  const Record* best = nullptr;
-  int best_score = -1;
-  for (const Record* record : at->second) {
-    const bool same = record->what.role == role;
-    if (!same && record->what.role != "output") continue;
-    const int score = 2 * same + (record->where.microbatch == like.where.microbatch);
-    if (score > best_score) best = record;
-    best_score = std::max(best_score, score);
-  }
-  return best;
-}
-
-bool ReplayIndex::consumes(const Record& like, const std::string& consumer,
-                           const std::string& producer) const {
-  const auto at = makers_.find({like.where.rank, consumer});
-  if (at == makers_.end()) return false;
-  for (const Record* record : at->second) {
-    if (record->where.microbatch != like.where.microbatch) continue;
-    for (const trace::Link& link : record->links) {
-      const int source = step_->find(record->where.rank, link.sequence);
-      if (source < 0) continue;
-      const auto& what = record_at(*step_, source).what;
-      if (what.site == producer && what.role.starts_with("output")) return true;
-    }
-  }
-  return false;
-}
-
-bool ReplayIndex::is_gradient(const Record& record) const {
-  return gradient_[static_cast<size_t>(&record - step_->records.data())];
-}
 
 bool is_replayable(const Record& record) {
   const Phase phase = record.what.phase;

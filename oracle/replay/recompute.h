@@ -4,39 +4,13 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "oracle/replay/replay.h"
+#include "oracle/replay/replay_index.h"
 
 namespace nanhunt::oracle {
-
-// The records of a step by what replays look for. Refers to the step.
-class ReplayIndex {
- public:
-  explicit ReplayIndex(const trace::Step& step);
-
-  const trace::Step& step() const { return *step_; }
-  // The record at `site` that says how the values that `like` (same rank, same microbatch if there
-  // is one) is about were made: forward or loss, of that role if there is one, else "output";
-  // nullptr when the site has none.
-  const trace::Record* maker(const trace::Record& like, const std::string& site,
-                             const std::string& role) const;
-  // Whether the op at `consumer` read what `producer` gave as it was recorded, in the microbatch of
-  // `like`; false where something that no record shows may lie between.
-  bool consumes(const trace::Record& like, const std::string& consumer,
-                const std::string& producer) const;
-  // Of a record of that step.
-  bool is_gradient(const trace::Record& record) const;
-
- private:
-  const trace::Step* step_;
-  std::map<std::pair<int32_t, std::string>, std::vector<const trace::Record*>> makers_;
-  std::vector<bool> gradient_;  // by record
-};
 
 // Whether a replay is tried at all: values, and operands that were captured; not what was loaded,
 // what a collective gave (collective_residual judges that) or what the optimizer did

@@ -211,6 +211,23 @@ TEST(Slices, GiveWhatOnePieceGives) {
   expect_slices_give_the_same("linear", "", {600, 8, 4}, {parameter("weight", {256, 4}, 2)});
 }
 
+TEST(Slices, OfNothingAreOnePiece) {
+  TraceBuilder builder;
+  const auto x = builder.add({.site = "before"}, {}, copies({0, 4}));
+  const auto at = builder.add({.site = kSite, .links = {x}, .op = "silu"}, {}, copies({0, 4}));
+  const TemporaryFolder folder;
+  builder.write(folder.path());
+  const trace::TraceReader reader(folder.path());
+  const trace::Step step = reader.read_step(0);
+  std::string why_not;
+  int slices = 0;
+  EXPECT_TRUE(recompute_by_slices(
+      ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
+      [&](const Recomputed& slice, Slice) { slices += slice.values.empty(); }, why_not))
+      << why_not;
+  EXPECT_EQ(slices, 1);
+}
+
 // An operand in another order of its dimensions is not cut where the result is.
 TEST(Slices, OfOperandsInAnotherOrderAreOnePiece) {
   TraceBuilder builder;
