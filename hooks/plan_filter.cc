@@ -46,7 +46,11 @@ std::vector<std::string> NamePatterns::unmatched() const {
 }
 
 PlanFilter::PlanFilter(const trace::CapturePlan& plan)
-    : plan_(plan), sites_(plan.sites), full_sites_(plan.full_sites), phases_(plan.phases) {}
+    : plan_(plan),
+      sites_(plan.sites),
+      full_sites_(plan.full_sites),
+      full_phases_(plan.full_phases),
+      phases_(plan.phases) {}
 
 bool PlanFilter::wants_rank(int32_t rank) const { return allows(plan_.ranks, rank); }
 
@@ -58,8 +62,10 @@ bool PlanFilter::wants(const std::string& site, trace::Phase phase) const {
   return sites_.allow(site) && phase_fits;
 }
 
-bool PlanFilter::wants_values(const std::string& site) const {
-  return full_sites_.any_fits(site) || plan_.level == trace::Level::kFull;
+bool PlanFilter::wants_values(const std::string& site, trace::Phase phase) const {
+  const bool site_fits = full_sites_.any_fits(site);
+  const bool phase_fits = full_phases_.allow(std::string(trace::name_of(phase)));
+  return (site_fits && phase_fits) || plan_.level == trace::Level::kFull;
 }
 
 std::vector<std::string> PlanFilter::unmatched() const {
@@ -69,6 +75,8 @@ std::vector<std::string> PlanFilter::unmatched() const {
   };
   add("site", sites_);
   add("full_site", full_sites_);
+  // A look with values asks both sides for phases that a run of one rank need not have.
+  if (full_phases_.unmatched().size() == plan_.full_phases.size()) add("full_phase", full_phases_);
   add("phase", phases_);
   return result;
 }

@@ -41,14 +41,14 @@ class PlanFilter {
   bool wants_rank(int32_t rank) const;
   bool wants_step(int64_t step) const;
   bool wants(const std::string& site, trace::Phase phase) const;
-  bool wants_values(const std::string& site) const;
+  bool wants_values(const std::string& site, trace::Phase phase) const;
 
   // Site patterns and phases of the plan that no tensor has met so far: "site decoder.**".
   std::vector<std::string> unmatched() const;
 
  private:
   trace::CapturePlan plan_;
-  NamePatterns sites_, full_sites_, phases_;
+  NamePatterns sites_, full_sites_, full_phases_, phases_;
 };
 
 }  // namespace nanhunt::hooks

@@ -144,7 +144,8 @@ int64_t RankRecorder::Impl::record(const Observation& observation) {
     switch_off("bytes: all later rows", "the bound on the size of the trace was reached");
     return -1;
   }
-  const bool wants_values = writer_->filter().wants_values(observation.site);
+  const bool wants_values =
+      writer_->filter().wants_values(observation.site, observation.phase);
   int64_t for_values = wants_values ? packed_bytes(observation.tensor) : 0;
   if (for_values > 0 && trace_is_full(for_row + for_values, kValueShare)) {
     send(LeftOut{"bytes"});

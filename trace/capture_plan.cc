@@ -109,6 +109,13 @@ std::string read_phase_name(const Json& value) {
   return name;
 }
 
+Field phases_field(std::string name, std::vector<std::string>& out) {
+  return {std::move(name), [&out](const Json& value) {
+            if (!value.is_array()) throw std::out_of_range("must be a list of phase names");
+            for (const Json& entry : value) out.push_back(read_phase_name(entry));
+          }};
+}
+
 Trigger read_trigger(const Json& value) {
   const auto text = value.get<std::string>();
   const auto trigger = trigger_from_text(text);
@@ -186,6 +193,7 @@ std::string to_json(const CapturePlan& plan) {
   Json json = {{"out", plan.out.string()},
                {"level", std::string(name_of(plan.level))},
                {"full_sites", plan.full_sites},
+               {"full_phases", plan.full_phases},
                {"sites", plan.sites},
                {"phases", plan.phases},
                {"steps", plan.steps},
@@ -219,11 +227,8 @@ CapturePlan parse_capture_plan(const std::string& text) {
                 }},
                plain_field("full_sites", plan.full_sites),
                plain_field("sites", plan.sites),
-               {"phases",
-                [&](const Json& value) {
-                  if (!value.is_array()) throw std::out_of_range("must be a list of phase names");
-                  for (const Json& entry : value) plan.phases.push_back(read_phase_name(entry));
-                }},
+               phases_field("full_phases", plan.full_phases),
+               phases_field("phases", plan.phases),
                integers_field("steps", plan.steps),
                integers_field("ranks", plan.ranks),
                integer_field("queue_bytes", plan.queue_bytes, 1),

@@ -43,8 +43,8 @@ struct Perturbation {
 struct CapturePlan {
   std::filesystem::path out;  // trace folder
   Level level = Level::kStats;
-  std::vector<std::string>
-      full_sites;                   // patterns captured at `full` whatever the level (level auto)
+  // Patterns captured at `full` whatever the level (level auto), and in which phases (empty = all).
+  std::vector<std::string> full_sites, full_phases;
   std::vector<std::string> sites;   // patterns; empty = all
   std::vector<std::string> phases;  // names; empty = all
   std::vector<int64_t> steps;       // empty = all

@@ -29,6 +29,7 @@ CapturePlan every_field_set() {
   plan.out = "runs/a trace";
   plan.level = Level::kFull;
   plan.full_sites = {"decoder.layers.3.**"};
+  plan.full_phases = {"forward", "loss"};
   plan.sites = {"decoder.**", "embedding"};
   plan.phases = {"forward", "unscaled"};
   plan.steps = {0, 41};
@@ -52,6 +53,7 @@ TEST(CapturePlan, SurvivesItsJson) {
   EXPECT_EQ(back.out, plan.out);
   EXPECT_EQ(back.level, plan.level);
   EXPECT_EQ(back.full_sites, plan.full_sites);
+  EXPECT_EQ(back.full_phases, plan.full_phases);
   EXPECT_EQ(back.sites, plan.sites);
   EXPECT_EQ(back.phases, plan.phases);
   EXPECT_EQ(back.steps, plan.steps);

@@ -109,6 +109,30 @@ TEST(Recorder, FullSitesKeepValuesAtLevelStats) {
   EXPECT_FALSE(step.records[1].has_values);
 }
 
+TEST(Recorder, FullPhasesKeepValuesOfFullSitesInThesePhasesAlone) {
+  TraceFolder folder;
+  trace::CapturePlan plan = plan_into(folder);
+  plan.full_sites = {"layers.*.mlp"};
+  plan.full_phases = {"backward"};
+  {
+    Recorder recorder(plan);
+    RankRecorder& rank = recorder.add_rank(facts_of_rank(0));
+    rank.begin_step(0);
+    rank.record(observe("layers.3.mlp", kValues));
+    for (const std::string site : {"layers.3.mlp", "layers.3.norm"}) {
+      Observation backward = observe(site, kValues);
+      backward.phase = trace::Phase::kBackward;
+      rank.record(backward);
+    }
+    rank.end_step();
+  }
+  const trace::Step step = trace::TraceReader(folder.trace()).read_step(0);
+  ASSERT_EQ(step.records.size(), 3U);
+  EXPECT_FALSE(step.records[0].has_values);
+  EXPECT_TRUE(step.records[1].has_values);
+  EXPECT_FALSE(step.records[2].has_values) << "no site of the plan";
+}
+
 TEST(Recorder, FiltersByStepRankSiteAndPhase) {
   TraceFolder folder;
   trace::CapturePlan plan = plan_into(folder);
