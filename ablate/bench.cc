@@ -18,6 +18,7 @@ RunRequest Bench::request(const std::string& purpose, const Settings& settings,
   request.steps = scope.steps;
   request.plan.level = scope.level;
   request.plan.full_sites = scope.full_sites;
+  request.plan.full_phases = scope.full_phases;
   request.timeout_s = case_.timeout_s;
   return request;
 }

@@ -17,7 +17,7 @@ namespace nanhunt::ablate {
 struct Scope {
   int64_t steps = 1;
   trace::Level level = trace::Level::kStats;
-  std::vector<std::string> full_sites;
+  std::vector<std::string> full_sites, full_phases;
 };
 
 struct BenchOptions {

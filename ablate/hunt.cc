@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ablate/hunt.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "ablate/effective.h"
 #include "ablate/own_failure.h"
@@ -74,25 +76,75 @@ compare::Cause no_ablation(const std::string& statement) {
   return cause;
 }
 
+// Records of that tensor with the digests of their bits, in the order of ranks.
+std::vector<std::tuple<int32_t, int64_t, uint64_t>> bits_of(const Run& run,
+                                                            const trace::What& what) {
+  const trace::TraceReader trace(run.trace);
+  const auto steps = trace.steps();
+  if (std::ranges::find(steps, what.step) == steps.end()) return {};
+  const trace::Step step = trace.read_step(what.step);
+  std::vector<std::tuple<int32_t, int64_t, uint64_t>> bits;
+  const auto found = step.by_what().find(what);
+  if (found == step.by_what().end()) return {};
+  for (const int index : found->second) {
+    const trace::Record& record = step.records[static_cast<size_t>(index)];
+    bits.emplace_back(record.where.rank, record.where.sequence, record.raw_digest);
+  }
+  return bits;
+}
+
+// Whether another pair of runs has what the first accused to the bit. If it finds nothing then,
+// values have refuted what statistics took for a failure; if not, there is nothing left to look at.
+bool same_bits(const Pair& first, const Pair& again, const compare::Verdict& verdict) {
+  return std::ranges::all_of(verdict.origins, [&](const compare::Origin& origin) {
+    const trace::What& what = origin.finding.what;
+    return bits_of(first.candidate, what) == bits_of(again.candidate, what) &&
+           bits_of(first.reference, what) == bits_of(again.reference, what);
+  });
+}
+
+// The answer stays that of the runs that failed. Trials would all pass and accuse any toggle.
+void say_not_repeated(Bench& bench, compare::Verdict& verdict) {
+  const std::string what =
+      "the failure did not repeat: the same runs again, with values around it, have no finding";
+  bench.runner().say({what});
+  verdict.events.push_back(what + "; this verdict is of the runs that failed");
+  verdict.cause = no_ablation(
+      "the failure did not repeat when both sides ran again: no toggle was tried; look for what "
+      "differs from run to run (a race, data order, hardware)");
+}
+
 // A look with values may move the first bad upstream, to a site without them: statistics had left
 // it undecided. So: again until the first bad has values.
 void look_again_in_full(Bench& bench, const HuntOptions& options, Hunt& result) {
   if (bench.the_case().level != CaseLevel::kAuto) return;
-  std::set<std::string> looked_at;
+  std::set<std::string> looked_at, phases;
   for (int look = 0; look < kMostLooks && !result.verdict.origins.empty(); ++look) {
     const bool reference = result.verdict.blame() == compare::Blame::kReference;
     const trace::TraceReader accused(reference ? result.reference.trace : result.candidate.trace);
-    const size_t before = looked_at.size();
+    const size_t known = looked_at.size() + phases.size();
     const auto sites = compare::zoom_sites(accused, result.verdict);
+    if (sites.empty()) return;
+    const auto until = compare::zoom_phases(accused, result.verdict);
     looked_at.insert(sites.begin(), sites.end());
-    if (looked_at.size() == before) return;
-    result.scope.full_sites = {looked_at.begin(), looked_at.end()};
+    phases.insert(until.begin(), until.end());
+    if (looked_at.size() + phases.size() == known) return;
+    Scope scope = result.scope;
+    scope.full_sites = {looked_at.begin(), looked_at.end()};
+    scope.full_phases = {phases.begin(), phases.end()};
     bench.runner().say({"found: " + trace::describe(result.verdict.origins.front().finding.what) +
                         "; looking again with values"});
-    const Pair pair = run_pair(bench, result.scope, options.jobs);
+    const Pair pair = run_pair(bench, scope, options.jobs);
+    compare::Verdict verdict = bench.judge(pair.candidate, pair.reference, scope);
+    const Pair before = {result.candidate, result.reference};
+    if (verdict.origins.empty() && !same_bits(before, pair, result.verdict)) {
+      say_not_repeated(bench, result.verdict);
+      return;
+    }
+    result.scope = scope;
     result.candidate = pair.candidate;
     result.reference = pair.reference;
-    result.verdict = bench.judge(pair.candidate, pair.reference, result.scope);
+    result.verdict = std::move(verdict);
   }
 }
 
@@ -146,7 +198,7 @@ void judge_by_comparison(Bench& bench, const HuntOptions& options, Hunt& result)
   bench.runner().say({"both sides ran; calibrating and comparing"});
   result.verdict = bench.judge(result.candidate, result.reference, result.scope);
   look_again_in_full(bench, options, result);
-  if (options.ablate) ablate_failure(bench, options, result);
+  if (options.ablate && !result.verdict.cause) ablate_failure(bench, options, result);
 }
 
 // A run that needed no trace may have left none: what it printed is what there is.

@@ -35,6 +35,10 @@ Verdict compare_traces(const trace::TraceReader& candidate, const trace::TraceRe
 // full, as patterns; empty when nothing would be learnt.
 std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdict& verdict);
 
+// Names of the phases in which that capture should take them: what comes after the leading origin
+// in its step tells nothing about it. What an earlier step left may: then all.
+std::vector<std::string> zoom_phases(const trace::TraceReader& trace, const Verdict& verdict);
+
 // Same failure: same kind of verdict and same logical site family, ranks mapped through the layout.
 bool same_failure(const Verdict& a, const Verdict& b);
 

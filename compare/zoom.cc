@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a second capture should look: the leading origin's site, the sites it consumed (through
 // records that are results of collectives, too), its parameters, the mask of positions, and its
-// whole layer when that is cheap.
+// whole layer when that is cheap. And in which phases.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -112,6 +112,25 @@ std::vector<std::string> zoom_sites(const trace::TraceReader& trace, const Verdi
     sites.insert(layer + "**");
   }
   return {sites.begin(), sites.end()};
+}
+
+std::vector<std::string> zoom_phases(const trace::TraceReader& trace, const Verdict& verdict) {
+  if (verdict.origins.empty()) return {};
+  const trace::What& what = verdict.origins.front().finding.what;
+  const auto steps = trace.steps();
+  const bool first = !steps.empty() && what.step == steps.front();
+  const auto collective = [](trace::Phase phase) {
+    return phase == trace::Phase::kPreCollective || phase == trace::Phase::kPostCollective;
+  };
+  const trace::Phase last =
+      first ? (collective(what.phase) ? trace::Phase::kPostCollective : what.phase)
+            : trace::Phase::kParamSync;
+  std::vector<std::string> names;
+  for (int number = 0; number <= static_cast<int>(trace::Phase::kParamSync); ++number) {
+    const auto phase = static_cast<trace::Phase>(number);
+    if (phase <= last || collective(phase)) names.emplace_back(trace::name_of(phase));
+  }
+  return names;
 }
 
 }  // namespace nanhunt::compare

@@ -13,6 +13,7 @@ namespace nanhunt::compare::test {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -123,6 +124,29 @@ TEST(ZoomSites, NamesTheMaskOfPositions) {
   builder.write(folder.path(), false);
   const trace::TraceReader reader(folder.path());
   EXPECT_THAT(zoom_sites(reader, scan(reader, thresholds())), testing::ElementsAre("data", "norm"));
+}
+
+TEST(ZoomPhases, EndWithTheOrigin) {
+  SmallModel model{.tp = 2};
+  const TemporaryFolder folder;
+  build(model).write(folder.path() / "trace", false);
+  const trace::TraceReader reader(folder.path() / "trace");
+  Verdict verdict = nan_verdict("fc2");
+  oracle::Finding& finding = verdict.origins.front().finding;
+  finding.what.step = reader.steps().front();
+  const auto phases = [&](trace::Phase phase) {
+    finding.what.phase = phase;
+    return zoom_phases(reader, verdict);
+  };
+  EXPECT_THAT(phases(trace::Phase::kForward),
+              ElementsAre("forward", "pre_collective", "post_collective"));
+  EXPECT_THAT(phases(trace::Phase::kPreCollective),
+              ElementsAre("forward", "loss", "backward", "pre_collective", "post_collective"));
+  EXPECT_THAT(phases(trace::Phase::kUpdate), Contains("clipped"));
+  // The update of the step before may be what was wrong.
+  finding.what.step = reader.steps().front() + 1;
+  EXPECT_THAT(phases(trace::Phase::kForward), Contains("update"));
+  EXPECT_THAT(zoom_phases(reader, Verdict{}), IsEmpty());
 }
 
 }  // namespace
