@@ -42,6 +42,18 @@ TEST_P(GradedFault, IsFoundByStatisticsWhereTheTableSays) {
   EXPECT_EQ(hunted.kind, "divergence") << hunted.describe();
   EXPECT_EQ(layer_less(hunted.place()), GetParam().stats) << hunted.describe();
 }
+
+// What statistics find at another place, or less surely, the second look finds where it is.
+TEST_P(GradedFault, IsFoundAtAutoWhereValuesFindIt) {
+  const Hunted hunted = hunt_at(GetParam(), "auto");
+  EXPECT_EQ(hunted.kind, "divergence") << hunted.describe();
+  EXPECT_EQ(layer_less(hunted.place()), GetParam().full) << hunted.describe();
+}
+
+TEST(GradedTwin, IsCleanAtAuto) {
+  const Hunted hunted = hunt_at(kGraded.front(), "auto", {"--healthy"});
+  EXPECT_EQ(hunted.kind, "clean") << hunted.describe();
+}
 #else
 TEST_P(GradedFault, IsFoundByValues) {
   const Hunted hunted = hunt_at(GetParam(), "full");
