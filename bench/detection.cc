@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -19,17 +18,19 @@
 #include <string>
 #include <vector>
 
+#include "bench/planting.h"
+#include "bench/stored_values.h"
 #include "compare/judge.h"
 #include "oracle/envelope.h"
 #include "oracle/replay/recompute.h"
 #include "trace/error.h"
-#include "trace/segment.h"
 
 namespace nanhunt {
 namespace {
 
 namespace fs = std::filesystem;
-using Values = std::vector<double>;
+using bench::rounded, bench::truncated, bench::significand;
+using bench::Values;
 
 constexpr const char* kSite = "decoder.layers.1.mlp.linear_fc1";
 constexpr const char* kShape =
@@ -38,23 +39,6 @@ constexpr const char* kShape =
 
 [[noreturn]] void fail(const std::string& what) {
   throw trace::Error(trace::ErrorKind::kInternal, what);
-}
-
-// Nearest, ties to even, in a type of `bits` of significand (24, 11, 8); subnormals left alone.
-double rounded(double value, int bits) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double unit = std::ldexp(1.0, std::ilogb(value) - bits + 1);
-  return std::nearbyint(value / unit) * unit;
-}
-
-double truncated(double value, int bits) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double unit = std::ldexp(1.0, std::ilogb(value) - bits + 1);
-  return std::trunc(value / unit) * unit;
-}
-
-int significand(trace::DType dtype) {
-  return -static_cast<int>(std::log2(trace::unit_roundoff(dtype)));
 }
 
 // What a fault may look at.
@@ -176,64 +160,6 @@ const trace::Record& target_record(const trace::Step& step) {
   fail(std::string("no record of ") + kSite);
 }
 
-std::vector<std::byte> packed(const Values& values, trace::DType dtype) {
-  std::vector<std::byte> bytes(values.size() * trace::size_of(dtype));
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::byte* to = bytes.data() + i * trace::size_of(dtype);
-    const auto single = static_cast<float>(values[i]);
-    if (dtype == trace::DType::kFloat32) std::memcpy(to, &single, sizeof single);
-    if (dtype == trace::DType::kBFloat16)
-      std::memcpy(to, reinterpret_cast<const std::byte*>(&single) + 2, 2);
-    const auto half = static_cast<_Float16>(values[i]);
-    if (dtype == trace::DType::kFloat16) std::memcpy(to, &half, sizeof half);
-  }
-  return bytes;
-}
-
-// The candidate's trace again, with these values in that record of rank 0.
-void write_faulty(const Hunt& from, const trace::TraceReader& reader, const trace::Step& step,
-                  const trace::Record& target, const Values& values, const fs::path& to) {
-  fs::remove_all(to);
-  fs::create_directories(to);
-  fs::copy(from.candidate, to, fs::copy_options::recursive);
-  for (const auto& entry : fs::recursive_directory_iterator(to)) {
-    const auto name = trace::parse_segment_path(entry.path());
-    if (name && name->rank == 0) fs::remove(entry.path());
-  }
-  trace::Segment segment;
-  segment.step = step.step;
-  segment.facts = *reader.facts_of(0);
-  for (const auto& record : step.records) {
-    if (record.where.rank != 0) continue;
-    segment.records.push_back(record);
-    std::vector<std::byte> bytes;
-    if (record.has_values) {
-      size_t count = 1;
-      for (const int64_t extent : record.local_shape) count *= static_cast<size_t>(extent);
-      bytes.resize(count * trace::size_of(record.storage));
-      reader.read_values(record, 0, static_cast<int64_t>(count), bytes);
-    }
-    if (&record == &target) {
-      auto changed = packed(values, record.storage);
-      const auto prints = trace::fingerprint(
-          trace::contiguous_view(changed.data(), record.storage, record.local_shape),
-          *record.placement);
-      segment.records.back().statistics = prints.statistics;
-      segment.records.back().raw_digest = prints.raw_digest;
-      segment.records.back().regions = prints.regions;
-      if (record.has_values) bytes = std::move(changed);
-    }
-    segment.values.push_back(std::move(bytes));
-  }
-  for (size_t c = 0; c < step.collectives.size(); ++c) {
-    if (step.collectives[c].rank != 0) continue;
-    segment.collectives.push_back(step.collectives[c]);
-    segment.collective_index.push_back(step.collective_log_index[c]);
-  }
-  segment.cut = trace::CutReason::kStepEnd;
-  trace::write_segment(to, segment);
-}
-
 bool finds(const compare::Verdict& verdict, const std::string& rule) {
   const auto there = [&](const oracle::Finding& finding) {
     return finding.rule == rule && finding.what.site == kSite;
@@ -324,7 +250,7 @@ class Precision {
                         bias_};
     Least least;
     for (const double size : fault.sizes) {
-      write_faulty(hunt, reader, step, record, fault.plant(target, size), faulty_);
+      bench::plant(reader, step, record, fault.plant(target, size), faulty_);
       const Found found = judge(hunt, faulty_);
       if (found.replay && least.replay < 0) least.replay = size;
       if (found.reference && least.reference < 0) least.reference = size;

@@ -33,6 +33,7 @@ std::vector<std::byte> packed(const Values& values, trace::DType dtype) {
   for (size_t i = 0; i < values.size(); ++i) {
     std::byte* to = bytes.data() + i * trace::size_of(dtype);
     const auto single = static_cast<float>(values[i]);
+    if (dtype == trace::DType::kFloat64) std::memcpy(to, &values[i], sizeof values[i]);
     if (dtype == trace::DType::kFloat32) std::memcpy(to, &single, sizeof single);
     if (dtype == trace::DType::kBFloat16)
       std::memcpy(to, reinterpret_cast<const std::byte*>(&single) + 2, 2);

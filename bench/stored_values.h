@@ -12,12 +12,12 @@ namespace nanhunt::bench {
 
 using Values = std::vector<double>;
 
-// Bits of the significand, the leading one included: 24, 11, 8.
+// Bits of the significand, the leading one included: 53, 24, 11, 8.
 int significand(trace::DType dtype);
 // To `bits` of significand, ties to even, and towards zero; subnormals are left alone.
 double rounded(double value, int bits);
 double truncated(double value, int bits);
-// FP32, BF16 or FP16; what the type does not hold is rounded (FP16) or cut off (BF16).
+// FP64, FP32, BF16 or FP16; what the type does not hold is rounded (FP16) or cut off (BF16).
 std::vector<std::byte> packed(const Values& values, trace::DType dtype);
 
 }  // namespace nanhunt::bench
