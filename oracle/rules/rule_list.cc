@@ -13,6 +13,7 @@ const std::vector<Rule>& rules() {
       collective_group(),
       gathered_equals_pieces(),
       collective_residual(),
+      sum_recomputed(),
       norm_recomputed(),
       clip_recomputed(),
       moments_recomputed(),

@@ -14,6 +14,7 @@ Rule distinct_batches();
 Rule collective_group();
 Rule gathered_equals_pieces();
 Rule collective_residual();
+Rule sum_recomputed();
 Rule norm_recomputed();
 Rule clip_recomputed();
 Rule moments_recomputed();
