@@ -67,10 +67,6 @@ struct Outcome {
   std::string why_not;
 };
 
-int64_t elements_of(const Record& record) {
-  return elements_of_row(record) * (record.local_shape.empty() ? 1 : record.local_shape.front());
-}
-
 struct Tested {
   ErrorTest test;
   std::vector<std::string> derivative_of;

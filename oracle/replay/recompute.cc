@@ -79,7 +79,7 @@ class Replayer {
       if (why_not_.empty()) why_not_ = "operands do not fit the formula";
       return std::nullopt;
     }
-    if (!all_used() || result->values.size() != count()) {
+    if (!all_used() || static_cast<int64_t>(result->values.size()) != elements_of(target_)) {
       why_not_ = "operands that the formula does not know";
       return std::nullopt;
     }
@@ -167,12 +167,6 @@ class Replayer {
   const Record* maker_in_forward() const {
     return is_forward(record_) ? &record_
                                : index_.maker(record_, record_.what.site, record_.what.role);
-  }
-
-  size_t count() const {
-    size_t count = 1;
-    for (const int64_t extent : target_.local_shape) count *= static_cast<size_t>(extent);
-    return count;
   }
 
   // Where a tensor lies unseen, its elements may have been moved between op and tap: pieces of

@@ -52,6 +52,10 @@ int64_t logical_start(const trace::Record& record, size_t logical_dimension) {
   return logical_dimension < start.size() ? start[logical_dimension] : 0;
 }
 
+int64_t elements_of(const trace::Record& record) {
+  return elements_of_row(record) * (record.local_shape.empty() ? 1 : record.local_shape.front());
+}
+
 int64_t elements_of_row(const trace::Record& record) {
   int64_t count = 1;
   for (size_t d = 1; d < record.local_shape.size(); ++d) count *= record.local_shape[d];

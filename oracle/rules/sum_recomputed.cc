@@ -21,12 +21,6 @@ using trace::Record;
 
 constexpr int64_t kSlice = 1 << 14;  // elements at once: the operands of some ranks stay in cache
 
-int64_t elements_of(const Record& record) {
-  int64_t count = 1;
-  for (const int64_t extent : record.local_shape) count *= extent;
-  return count;
-}
-
 // One region, in the order of its logical tensor's dimensions as the other has them.
 const trace::Region* only_region(const Record& record) {
   if (!record.placement || trace::is_unknown(*record.placement)) return nullptr;
@@ -53,8 +47,7 @@ int64_t start_in_operand(const Record& operand, const Record& result) {
   }
   const int64_t row = to->logical_start[cut] - from->logical_start[cut];
   const bool inside = row >= 0 && row + result.local_shape.front() <= operand.local_shape.front();
-  const int64_t rows = std::max<int64_t>(1, operand.local_shape.front());
-  return inside ? row * (elements_of(operand) / rows) : -1;
+  return inside ? row * elements_of_row(operand) : -1;
 }
 
 class SumCheck {

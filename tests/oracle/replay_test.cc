@@ -211,21 +211,30 @@ TEST(Slices, GiveWhatOnePieceGives) {
   expect_slices_give_the_same("linear", "", {600, 8, 4}, {parameter("weight", {256, 4}, 2)});
 }
 
-TEST(Slices, OfNothingAreOnePiece) {
-  TraceBuilder builder;
-  const auto x = builder.add({.site = "before"}, {}, copies({0, 4}));
-  const auto at = builder.add({.site = kSite, .links = {x}, .op = "silu"}, {}, copies({0, 4}));
+// How many pieces the record comes in, and how many elements they have together.
+std::pair<int, size_t> pieces_of(const TraceBuilder& builder, int64_t at) {
   const TemporaryFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);
   std::string why_not;
-  int slices = 0;
+  std::pair<int, size_t> pieces{0, 0};
   EXPECT_TRUE(recompute_by_slices(
       ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
-      [&](const Recomputed& slice, Slice) { slices += slice.values.empty(); }, why_not))
+      [&](const Recomputed& slice, Slice) {
+        ++pieces.first;
+        pieces.second += slice.values.size();
+      },
+      why_not))
       << why_not;
-  EXPECT_EQ(slices, 1);
+  return pieces;
+}
+
+TEST(Slices, OfNothingAreOnePiece) {
+  TraceBuilder builder;
+  const auto x = builder.add({.site = "before"}, {}, copies({0, 4}));
+  const auto at = builder.add({.site = kSite, .links = {x}, .op = "silu"}, {}, copies({0, 4}));
+  EXPECT_EQ(pieces_of(builder, at), (std::pair<int, size_t>{1, 0}));
 }
 
 // An operand in another order of its dimensions is not cut where the result is.
@@ -237,17 +246,7 @@ TEST(Slices, OfOperandsInAnotherOrderAreOnePiece) {
   const auto x = builder.add({.site = "before"}, values, turned);
   const auto at =
       builder.add({.site = kSite, .links = {x}, .op = "silu"}, values, copies({70, 20, 32}));
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
-  std::string why_not;
-  int slices = 0;
-  EXPECT_TRUE(recompute_by_slices(
-      ReplayIndex(step), reader, step.records[static_cast<size_t>(step.find(0, at))],
-      [&](const Recomputed&, Slice) { ++slices; }, why_not))
-      << why_not;
-  EXPECT_EQ(slices, 1);
+  EXPECT_EQ(pieces_of(builder, at), (std::pair<int, size_t>{1, values.size()}));
 }
 
 Input read_by_others(Input input) {
