@@ -2,7 +2,7 @@
 // Speed of local replay on one core, each beside what bounds it, measured in one run:
 //   linear   against FP64 dgemm of the same shape (OpenBLAS, one thread)
 //   add      against a plain read of the bytes of its operands and result
-//   gelu     against a bare loop of erfc and exp
+//   gelu     against a bare loop of erfc, the one function it takes forward
 // A replay is whole: values read from the trace file (page cache), widened, computed, bounded and
 // tested. Medians of kRepeats.
 //
@@ -105,7 +105,7 @@ class Bench {
         "| replay | seconds | bound by | seconds | bound / replay |\n|---|---|---|---|---|\n");
     line("linear", replay(linear_), "FP64 dgemm", gemm());
     line("add", replay(add_), "plain read of 3 tensors", plain_read());
-    line("gelu", replay(gelu_), "bare erfc and exp", bare_gelu());
+    line("gelu", replay(gelu_), "bare erfc", bare_gelu());
   }
 
  private:
@@ -146,12 +146,14 @@ class Bench {
     return seconds_of([&] {
       std::string why_not;
       std::optional<oracle::ErrorTester> tester;
+      oracle::Tensor found;
       const auto take = [&](const oracle::Recomputed& expected, oracle::Slice rows) {
         if (!tester) {
           tester.emplace(oracle::Rounding{0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0},
                          expected.roundings, kLambda, kRows * kWidth);
         }
-        tester->add(oracle::read_tensor(reader, record, rows).values, expected);
+        oracle::read_tensor(reader, record, rows, found);
+        tester->add(found.values, expected);
       };
       if (!oracle::recompute_by_slices(index, reader, record, take, why_not))
         throw trace::Error(trace::ErrorKind::kInternal, why_not);
@@ -188,7 +190,7 @@ class Bench {
       double sum = 0;
       for (const float value : values) {
         const double x = value;
-        sum += 0.5 * std::erfc(-x * 0.7071067811865476) + std::exp(-0.5 * x * x);
+        sum += std::erfc(-x * 0.7071067811865476);
       }
       sink_ = sum;
     });

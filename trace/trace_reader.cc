@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kOpenFiles = 32;
-constexpr int64_t kPieceBytes = int64_t{1} << 22;
+constexpr int64_t kPieceBytes = int64_t{1} << 16;  // stays in the cache until it is widened
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::kUnreadable, message);
@@ -315,18 +315,24 @@ std::vector<double> TraceReader::read_doubles(const Record& record) const {
 
 std::vector<double> TraceReader::read_doubles(const Record& record, int64_t start,
                                               int64_t count) const {
+  std::vector<double> values;
+  read_doubles(record, start, count, values);
+  return values;
+}
+
+void TraceReader::read_doubles(const Record& record, int64_t start, int64_t count,
+                               std::vector<double>& values) const {
   const auto size = static_cast<int64_t>(size_of(record.storage));
   const int64_t piece = kPieceBytes / size;
   const ValueFile& file = impl_->file_of(record);
-  std::vector<double> values(static_cast<size_t>(count));
-  std::vector<std::byte> raw;
+  values.resize(static_cast<size_t>(count));
+  std::vector<std::byte> raw(static_cast<size_t>(std::min(piece, count) * size));
   for (int64_t done = 0; done < count; done += piece) {
     const int64_t part = std::min(piece, count - done);
-    raw.resize(static_cast<size_t>(part * size));
-    file.read(record, start + done, part, raw);
-    widen_to_double(raw.data(), record.storage, static_cast<size_t>(part), values.data() + done);
+    const auto bytes = std::span(raw).first(static_cast<size_t>(part * size));
+    file.read(record, start + done, part, bytes);
+    widen_to_double(bytes.data(), record.storage, static_cast<size_t>(part), values.data() + done);
   }
-  return values;
 }
 
 }  // namespace nanhunt::trace

@@ -79,6 +79,9 @@ class TraceReader {
   std::vector<double> read_doubles(const Record& record) const;
   // The same of elements [start, start + count).
   std::vector<double> read_doubles(const Record& record, int64_t start, int64_t count) const;
+  // The same into a vector that takes their number; one of that size is not allocated anew.
+  void read_doubles(const Record& record, int64_t start, int64_t count,
+                    std::vector<double>& values) const;
 
  private:
   struct Impl;

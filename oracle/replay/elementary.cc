@@ -26,35 +26,36 @@ Term term(double y, double more) {
 struct Function {
   std::string_view op;
   std::optional<Formed> argument;  // what x is to it, where that can be wrong
-  Term (*value)(double);
-  Term (*slope)(double);
+  ByElement value, slope;
 };
 
 const std::array kFunctions = {
     Function{"exp",
              {},  // on_the_way has its own
-             [](double x) { return term(std::exp(x), std::abs(x) * std::exp(x)); },
-             [](double x) { return term(std::exp(x), std::abs(x) * std::exp(x)); }},
-    Function{"log", Formed::kLogArgument, [](double x) { return term(std::log(x), 1); },
-             [](double x) { return term(1 / x, 0); }},
-    Function{"sqrt", Formed::kRadicand, [](double x) { return term(std::sqrt(x), 0); },
-             [](double x) { return term(0.5 / std::sqrt(x), 0); }},
-    Function{"rsqrt", Formed::kRootArgument, [](double x) { return term(1 / std::sqrt(x), 0); },
-             [](double x) { return term(-0.5 / (x * std::sqrt(x)), 0); }},
-    Function{"reciprocal", Formed::kDivisor, [](double x) { return term(1 / x, 0); },
-             [](double x) { return term(-1 / (x * x), 0); }},
+             by_element([](double x) { return term(std::exp(x), std::abs(x) * std::exp(x)); }),
+             by_element([](double x) { return term(std::exp(x), std::abs(x) * std::exp(x)); })},
+    Function{"log", Formed::kLogArgument, by_element([](double x) { return term(std::log(x), 1); }),
+             by_element([](double x) { return term(1 / x, 0); })},
+    Function{"sqrt", Formed::kRadicand, by_element([](double x) { return term(std::sqrt(x), 0); }),
+             by_element([](double x) { return term(0.5 / std::sqrt(x), 0); })},
+    Function{"rsqrt", Formed::kRootArgument,
+             by_element([](double x) { return term(1 / std::sqrt(x), 0); }),
+             by_element([](double x) { return term(-0.5 / (x * std::sqrt(x)), 0); })},
+    Function{"reciprocal", Formed::kDivisor, by_element([](double x) { return term(1 / x, 0); }),
+             by_element([](double x) { return term(-1 / (x * x), 0); })},
     Function{"tanh",
              {},
-             [](double x) { return term(std::tanh(x), std::min(std::abs(x), 1.0)); },
-             [](double x) { return term(1 - std::tanh(x) * std::tanh(x), 1); }},
-    Function{"sigmoid",
-             {},
-             [](double x) { return term(sigmoid(x), std::abs(x) * sigmoid(x)); },
-             [](double x) { return term(sigmoid(x) * (1 - sigmoid(x)), 1 + std::abs(x)); }},
+             by_element([](double x) { return term(std::tanh(x), std::min(std::abs(x), 1.0)); }),
+             by_element([](double x) { return term(1 - std::tanh(x) * std::tanh(x), 1); })},
+    Function{
+        "sigmoid",
+        {},
+        by_element([](double x) { return term(sigmoid(x), std::abs(x) * sigmoid(x)); }),
+        by_element([](double x) { return term(sigmoid(x) * (1 - sigmoid(x)), 1 + std::abs(x)); })},
     Function{"relu",
              {},  // NaN stays NaN, as in the frameworks
-             [](double x) { return term(x < 0 ? 0 : x, 0); },
-             [](double x) { return term(x > 0 ? 1.0 : 0.0, 0); }},
+             by_element([](double x) { return term(x < 0 ? 0 : x, 0); }),
+             by_element([](double x) { return term(x > 0 ? 1.0 : 0.0, 0); })},
 };
 
 const Function& function_of(const Call& call) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <tuple>
 
+#include "oracle/replay/error_sums.h"
 #include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
@@ -52,98 +53,8 @@ class Dependent {
   int shift_;
 };
 
-// Sums over all elements, in FP64, by lane: element i goes to lane i mod kLanes, in order; lanes
-// are added at the end. Elements that are not finite enter none of them.
-constexpr size_t kLanes = 8;
-struct Lanes {
-  double at[kLanes] = {};
-
-  double total() const {
-    double sum = 0;
-    for (const double lane : at) sum += lane;
-    return sum;
-  }
-};
-
-struct Sums {
-  Lanes error, error_squares;    // e, e^2
-  Lanes bound_squares, fourths;  // b^2, b^4
-  Lanes inside, inside_squares;  // c', c'^2
-  Lanes scale, scale_inside;     // e v, c' |v|
-  Lanes scale_squares;           // (b v)^2
-  Lanes expected_squares;        // v^2
-};
-
-struct Element {
-  double error, value, inside, bound, certain;
-};
-
-// Of one element: how far rounding may move it.
-struct Bounds {
-  Rounding rounding;
-  double worst_case, likely;  // of the op's roundings, over a magnitude
-
-  // Of a value that is off by `inside` before it is rounded to the recorded type.
-  [[gnu::always_inline]] double rounded_at_most(double expected, double inside) const {
-    return rounding.result * (std::abs(expected) + inside) + rounding.min_subnormal / 2;
-  }
-
-  [[gnu::always_inline]] Element of(double found, double value, double magnitude) const {
-    const double inside = likely * magnitude;
-    // The worst case of many roundings in a coarse type has no bound at all.
-    const double certain = magnitude > 0 ? worst_case * magnitude : 0;
-    return {found - value, value, inside, rounded_at_most(value, inside),
-            certain + rounded_at_most(value, certain)};
-  }
-};
-
 double ratio(double error, double bound) {
   return error > 0 ? error / bound : 0;
-}
-
-// Adds up to kLanes elements, one a lane. False when one of them needs a look of its own: not
-// finite, or worse than `element` and `proven` say.
-[[gnu::always_inline]] inline bool add_some(Sums& sums, const Bounds& bounds, const double* found,
-                                            const double* values, const double* magnitudes,
-                                            const ErrorTest& worst, size_t count) {
-  int plain = 1;
-  for (size_t k = 0; k < count; ++k) {
-    const Element e = bounds.of(found[k], values[k], magnitudes[k]);
-    const bool finite = std::abs(e.error) < kInfinity && e.inside < kInfinity;
-    const auto to = [&](Lanes& lanes, double term) { lanes.at[k] += finite ? term : 0; };
-    to(sums.error, e.error);
-    to(sums.error_squares, e.error * e.error);
-    to(sums.bound_squares, e.bound * e.bound);
-    to(sums.fourths, e.bound * e.bound * e.bound * e.bound);
-    to(sums.inside, e.inside);
-    to(sums.inside_squares, e.inside * e.inside);
-    to(sums.scale, e.error * e.value);
-    to(sums.scale_inside, e.inside * std::abs(e.value));
-    to(sums.scale_squares, e.bound * e.bound * e.value * e.value);
-    to(sums.expected_squares, e.value * e.value);
-    const double size = std::abs(e.error);
-    plain &= static_cast<int>(finite) &
-             static_cast<int>(size <= worst.element * (e.inside + e.bound)) &
-             static_cast<int>(size <= worst.proven * e.certain);
-  }
-  return plain != 0;
-}
-
-// Whole rounds of lanes from `begin` on, until one wants a look or the end is near; returns where
-// it stopped. Compiled for the machine's vectors: nothing is contracted, so all versions give equal
-// bits.
-[[gnu::target_clones("avx512f", "avx2", "default")]] size_t add_rounds(
-    Sums& sums, const Bounds& bounds, std::span<const double> found, const Recomputed& expected,
-    const ErrorTest& worst, size_t begin) {
-  Sums local = sums;
-  size_t i = begin;
-  bool plain = true;
-  for (; plain && i + kLanes <= found.size(); i += kLanes) {
-    plain = add_some(local, bounds, &found[i], &expected.values[i], &expected.magnitudes[i], worst,
-                     kLanes);
-  }
-  sums = local;
-  return i;
 }
 
 }  // namespace
@@ -159,15 +70,15 @@ class ErrorTester::Impl {
   }
 
   void add(std::span<const double> found, const Recomputed& expected) {
-    size_t i = 0;
-    while (i + kLanes <= found.size()) {
-      i = add_rounds(sums_, bounds_, found, expected, test_, i);
-      look_at(found, expected, i - kLanes, i);
-    }
-    if (i < found.size()) {
-      add_some(sums_, bounds_, &found[i], &expected.values[i], &expected.magnitudes[i], test_,
-               found.size() - i);
-      look_at(found, expected, i, found.size());
+    for (size_t begin = 0; begin < found.size(); begin += kBlock) {
+      const size_t end = std::min(begin + kBlock, found.size());
+      // Errors out of bound are looked at one by one, and of the others only the worst so far.
+      const double threshold = std::min(test_.element, 1.0);
+      if (end - begin < kBlock ||
+          !add_block(sums_, bounds_, threshold, &found[begin], &expected.values[begin],
+                     &expected.magnitudes[begin])) {
+        add_one_by_one(found, expected, begin, end);
+      }
     }
     seen_ += static_cast<int64_t>(found.size());
   }
@@ -201,11 +112,12 @@ class ErrorTester::Impl {
   }
 
  private:
-  void look_at(std::span<const double> found, const Recomputed& expected, size_t begin,
-               size_t end) {
+  void add_one_by_one(std::span<const double> found, const Recomputed& expected, size_t begin,
+                      size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const double value = expected.values[i];
       const Element e = bounds_.of(found[i], value, expected.magnitudes[i]);
+      if (std::isfinite(e.error) && std::isfinite(e.inside)) sums_.add(e, (i - begin) % kLanes);
       const auto note = [&](double proven, double likely) {
         test_.proven = std::max(test_.proven, proven);
         if (likely <= test_.element && test_.worst >= 0) return;
@@ -246,7 +158,7 @@ class ErrorTester::Impl {
   int64_t elements_, seen_ = 0, left_out_ = 0;
   Bounds bounds_;
   ErrorTest test_;
-  Sums sums_;
+  ErrorSums sums_;
   std::optional<Dependent> dependent_;
 };
 

@@ -17,30 +17,28 @@ constexpr double kCubic = 0.044715;
 constexpr double kRoot = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
 
 double normal(double x) {
-  return 0.5 * std::erfc(-x / std::numbers::sqrt2);
+  return 0.5 * std::erfc(x * (-std::numbers::sqrt2 / 2));
 }
 
 double tanh_of(double x) {
   return std::tanh(kRoot * (x + kCubic * x * x * x));
 }
 
-Term by_erf(double x) {
-  return {x * normal(x), std::abs(x)};
-}
+constexpr auto by_erf = by_element([](double x) -> Term { return {x * normal(x), std::abs(x)}; });
 
-Term slope_by_erf(double x) {
+constexpr auto slope_by_erf = by_element([](double x) -> Term {
   const double density = std::exp(-0.5 * x * x) * kRoot / 2;
   return {normal(x) + x * density, 1 + std::abs(x)};
-}
+});
 
-Term by_tanh(double x) {
+constexpr auto by_tanh = by_element([](double x) -> Term {
   return {0.5 * x * (1 + tanh_of(x)), std::abs(x)};
-}
+});
 
-Term slope_by_tanh(double x) {
+constexpr auto slope_by_tanh = by_element([](double x) -> Term {
   const double t = tanh_of(x), inner = kRoot * (1 + 3 * kCubic * x * x);
   return {0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner, 1 + std::abs(x)};
-}
+});
 
 std::optional<Recomputed> forward(Call& call) {
   return pointwise(call, call.flag("tanh") ? by_tanh : by_erf, kRoundings);

@@ -77,7 +77,11 @@ std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceRe
                                   const Record& record, double lambda, std::string& why_not) {
   std::optional<ErrorTester> tester;
   Tested tested;
-  const auto found = [&](Slice rows) { return read_tensor(reader, record, rows).values; };
+  Tensor room;
+  const auto found = [&](Slice rows) -> const std::vector<double>& {
+    read_tensor(reader, record, rows, room);
+    return room.values;
+  };
   const auto first_look = [&](const Recomputed& expected, Slice rows) {
     if (!tester) {
       tester.emplace(rounding_of(record, expected), expected.roundings, lambda,

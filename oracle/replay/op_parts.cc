@@ -16,25 +16,20 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return a.size() == b.size() && !a.empty() && std::equal(a.begin(), a.end() - 1, b.begin());
 }
 
-std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings) {
+std::optional<Recomputed> pointwise(Call& call, ByElement function, double roundings) {
   const Tensor* input = call.activation();
   if (input == nullptr) return std::nullopt;
   Tensor room;
   const Tensor& x = in_order_of(*input, axes_of(call.target()), room);
   if (x.shape != call.target().local_shape) return std::nullopt;
-  Recomputed result{{}, {}, roundings};
-  result.values.reserve(x.values.size());
-  result.magnitudes.reserve(x.values.size());
-  for (const double value : x.values) {
-    const Term term = of(value);
-    result.values.push_back(term.value);
-    result.magnitudes.push_back(term.magnitude);
-  }
+  Recomputed result{std::vector<double>(x.values.size()), std::vector<double>(x.values.size()),
+                    roundings};
+  function(x.values, result);
   return result;
 }
 
-std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
-                                             Term (*slope)(double), double roundings) {
+std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient, ByElement slope,
+                                             double roundings) {
   auto result = pointwise(call, slope, roundings);
   const auto g = shaped_like_target(call, gradient);
   if (!result || !g) return std::nullopt;

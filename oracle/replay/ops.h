@@ -34,10 +34,24 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 struct Term {
   double value, magnitude;
 };
+// A loop over many x, made of a lambda that captures nothing and gives the Term of one.
+using ByElement = void (*)(const std::vector<double>& x, Recomputed& result);
+template <class F>
+constexpr ByElement by_element(F) {
+  return [](const std::vector<double>& x, Recomputed& result) {
+    double* values = result.values.data();
+    double* magnitudes = result.magnitudes.data();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const Term term = F{}(x[i]);
+      values[i] = term.value;
+      magnitudes[i] = term.magnitude;
+    }
+  };
+}
 // y = f(x) and dx = g f'(x) of the op's only activation, element by element.
-std::optional<Recomputed> pointwise(Call& call, Term (*of)(double), double roundings);
-std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient,
-                                             Term (*slope)(double), double roundings);
+std::optional<Recomputed> pointwise(Call& call, ByElement function, double roundings);
+std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient, ByElement slope,
+                                             double roundings);
 // The row of the op's only activation, in the order of the target, that `element` lies in; empty
 // when there is none.
 std::vector<double> row_of_element(Call& call, size_t element);

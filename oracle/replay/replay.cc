@@ -24,15 +24,14 @@ bool is_parameter_of(const trace::Record& record, const std::string& site,
 
 const Tensor& Operand::tensor() {
   used = true;
-  if (!tensor_) {
-    tensor_ = slice_ ? read_tensor(*reader_, *record_, *slice_) : read_tensor(*reader_, *record_);
-  }
-  return *tensor_;
+  if (!read_) read_tensor(*reader_, *record_, slice_, tensor_);
+  read_ = true;
+  return tensor_;
 }
 
 void Operand::take(Slice slice) {
   slice_ = slice;
-  tensor_.reset();
+  read_ = false;
 }
 
 bool Operand::is_parameter() const {

@@ -34,7 +34,7 @@ struct Recomputed {
 class Operand {
  public:
   Operand(const trace::Record& record, const trace::TraceReader& reader)
-      : record_(&record), reader_(&reader) {}
+      : record_(&record), reader_(&reader), slice_(whole_of(record)) {}
 
   const trace::Record& record() const { return *record_; }
   const Tensor& tensor();  // counts as use
@@ -47,8 +47,9 @@ class Operand {
  private:
   const trace::Record* record_;
   const trace::TraceReader* reader_;
-  std::optional<Slice> slice_;
-  std::optional<Tensor> tensor_;
+  Slice slice_;
+  bool read_ = false;
+  Tensor tensor_;
 };
 
 // One op: the record that its site gave in forward, and the operands at hand.

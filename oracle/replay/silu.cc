@@ -14,15 +14,15 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-Term value(double x) {
+constexpr auto value = by_element([](double x) -> Term {
   const double y = x * sigmoid(x);
   return {y, std::abs(y) * (1 + std::abs(x))};
-}
+});
 
-Term slope(double x) {
+constexpr auto slope = by_element([](double x) -> Term {
   const double s = sigmoid(x);
   return {s * (1 + x * (1 - s)), s * (1 + std::abs(x)) * (1 + std::abs(x))};
-}
+});
 
 std::optional<Recomputed> forward(Call& call) {
   return pointwise(call, value, kRoundings);

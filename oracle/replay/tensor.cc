@@ -62,21 +62,31 @@ int64_t elements_of_row(const trace::Record& record) {
   return count;
 }
 
+Slice whole_of(const trace::Record& record) {
+  return {0, record.local_shape.empty() ? 1 : record.local_shape.front()};
+}
+
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record) {
-  return read_tensor(reader, record,
-                     {0, record.local_shape.empty() ? 1 : record.local_shape.front()});
+  return read_tensor(reader, record, whole_of(record));
 }
 
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice) {
+  Tensor tensor;
+  read_tensor(reader, record, slice, tensor);
+  return tensor;
+}
+
+void read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice,
+                 Tensor& tensor) {
   const int64_t row = elements_of_row(record);
-  Tensor tensor{record.local_shape, axes_of(record),
-                reader.read_doubles(record, slice.begin * row, (slice.end - slice.begin) * row)};
+  reader.read_doubles(record, slice.begin * row, (slice.end - slice.begin) * row, tensor.values);
+  tensor.shape = record.local_shape;
+  tensor.axes = axes_of(record);
   if (!tensor.shape.empty()) tensor.shape.front() = slice.end - slice.begin;
-  if (!trace::is_fp8(record.storage)) return tensor;
+  if (!trace::is_fp8(record.storage)) return;
   if (const auto scale = attribute(record, "scale")) {
     for (double& value : tensor.values) value /= *scale;
   }
-  return tensor;
 }
 
 const Tensor& in_order_of(const Tensor& tensor, const std::vector<std::string>& axes,

@@ -30,6 +30,11 @@ struct Slice {
 // All values of a record that has them, or those of a slice. Errors as TraceReader::read_values.
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record);
 Tensor read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice);
+// The same into `tensor`, whose memory is used again: for one slice after another.
+void read_tensor(const trace::TraceReader& reader, const trace::Record& record, Slice slice,
+                 Tensor& tensor);
+// All of a record.
+Slice whole_of(const trace::Record& record);
 int64_t elements_of(const trace::Record& record);
 // How many elements one index of the first dimension has; all for a scalar.
 int64_t elements_of_row(const trace::Record& record);
