@@ -119,7 +119,7 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
 
 bool by_envelope(Phase phase) {
   return phase != Phase::kUpdate && phase != Phase::kParamSync && phase != Phase::kPreCollective &&
-         phase != Phase::kPostCollective;
+         phase != Phase::kPostCollective && phase != Phase::kState;
 }
 
 std::string_view name_of(Metric metric) {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "oracle/mesh.h"
+#include "trace/tiling.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -23,10 +22,6 @@ using trace::Region;
 // Where a piece sits on the axes along which the tensor is a partial sum.
 using PartialCoordinate = std::vector<int32_t>;
 using PieceKey = std::tuple<std::vector<int64_t>, std::vector<int64_t>, PartialCoordinate>;
-
-int64_t volume(const std::vector<int64_t>& extent) {
-  return std::accumulate(extent.begin(), extent.end(), int64_t{1}, std::multiplies<>());
-}
 
 std::vector<trace::AxisPlacement> partial_axes(const Placement& placement, const Mesh& mesh) {
   std::vector<trace::AxisPlacement> axes;
@@ -56,35 +51,6 @@ std::string partial_fault(const std::vector<trace::AxisPlacement>& axes) {
   return "";
 }
 
-bool boxes_overlap(const Region& a, const Region& b) {
-  for (size_t d = 0; d < a.extent.size(); ++d) {
-    if (a.logical_start[d] + a.extent[d] <= b.logical_start[d] ||
-        b.logical_start[d] + b.extent[d] <= a.logical_start[d]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// What keeps the distinct regions from tiling the logical tensor, or "". Beyond 512 regions
-// overlaps are told by the sum of the volumes alone.
-std::string tiling_fault(const std::vector<const Region*>& regions, int64_t elements) {
-  int64_t covered = 0;
-  for (const auto* region : regions) covered += volume(region->extent);
-  if (regions.size() <= 512) {
-    for (size_t i = 0; i < regions.size(); ++i) {
-      for (size_t j = i + 1; j < regions.size(); ++j) {
-        if (boxes_overlap(*regions[i], *regions[j])) return "regions overlap";
-      }
-    }
-  }
-  if (covered < elements) {
-    return std::to_string(elements - covered) + " of " + std::to_string(elements) +
-           " elements are in no region";
-  }
-  return covered > elements ? "regions overlap" : "";
-}
-
 void add_print(Logical& logical, const trace::RegionPrint& print) {
   logical.print = trace::add(logical.print, print);
 }
@@ -104,7 +70,7 @@ class Assembly {
     logical.what = what;
     const Record& first = step_.records[static_cast<size_t>(records.front())];
     logical.shape = first.placement ? first.placement->logical_shape : std::vector<int64_t>{};
-    logical.count = static_cast<uint64_t>(volume(logical.shape));
+    logical.count = static_cast<uint64_t>(trace::elements_in(logical.shape));
     logical.why_not = coherent(records);
     if (!logical.why_not.empty()) return logical;
     const auto partial = partial_axes(*first.placement, mesh_);
@@ -175,7 +141,7 @@ class Assembly {
                " partial sums are there";
       }
     }
-    return tiling_fault(regions, static_cast<int64_t>(logical.count));
+    return trace::tiling_fault(regions, static_cast<int64_t>(logical.count));
   }
 
   const trace::Step& step_;

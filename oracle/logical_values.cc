@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "oracle/logical.h"
-#include "oracle/region_runs.h"
 #include "trace/dtype.h"
+#include "trace/region_runs.h"
 
 namespace nanhunt::oracle {
 namespace {
+
+using trace::Run;
 
 constexpr int64_t kReadElements = int64_t{1} << 14;  // of a record, at a time
 // A gap that is read over: cheaper than one more read.
@@ -86,7 +88,8 @@ const std::vector<double>& LogicalRows::read(int64_t first_row, int64_t rows) {
     const trace::Record& record = step_.records[static_cast<size_t>(piece.record)];
     const auto& region = record.placement->regions[static_cast<size_t>(piece.region)];
     Reading reading(reader_, record, begin, window_, {bytes_, values_});
-    for_each_run(record, region, begin, end, [&](const Run& run) { reading.add(run); });
+    trace::for_each_run(*record.placement, record.local_shape, region, begin, end,
+                        [&](const Run& run) { reading.add(run); });
     reading.flush();
   }
   if (logical_.divisor != 1) {

@@ -72,7 +72,7 @@ Record record_from(const SegmentTables& tables, const Placements& placements,
   Record record;
   record.what.step = tables.header.step;
   record.what.site = text(tables.strings, row.site);
-  record.what.phase = word(row.phase, Phase::kParamSync, "phase");
+  record.what.phase = word(row.phase, Phase::kState, "phase");
   record.what.role = text(tables.strings, row.role);
   record.what.occurrence = row.occurrence;
   record.where.rank = tables.header.rank;

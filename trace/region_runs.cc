@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "oracle/region_runs.h"
+#include "trace/region_runs.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace nanhunt::oracle {
+namespace nanhunt::trace {
 namespace {
 
 // One local dimension of the region: how many, and how far apart they are on both sides.
@@ -24,8 +24,8 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& shape) {
   return strides;
 }
 
-Box box_of(const trace::Record& record, const trace::Region& region) {
-  const trace::Placement& placement = *record.placement;
+Box box_of(const Placement& placement, const std::vector<int64_t>& local_shape,
+           const Region& region) {
   Box box;
   if (region.extent.empty()) {
     box.dimensions.emplace_back();
@@ -37,7 +37,7 @@ Box box_of(const trace::Record& record, const trace::Region& region) {
     box.dimensions.push_back({.extent = region.extent[0]});
     return box;
   }
-  const auto local = strides_of(record.local_shape), logical = strides_of(placement.logical_shape);
+  const auto local = strides_of(local_shape), logical = strides_of(placement.logical_shape);
   for (size_t d = 0; d < local.size(); ++d) {
     const auto l = static_cast<size_t>(placement.to_logical[d]);
     box.local += region.local_start[d] * local[d];
@@ -96,12 +96,13 @@ class Walk {
 
 }  // namespace
 
-void for_each_run(const trace::Record& record, const trace::Region& region, int64_t begin,
-                  int64_t end, const std::function<void(const Run&)>& visit) {
+void for_each_run(const Placement& placement, const std::vector<int64_t>& local_shape,
+                  const Region& region, int64_t begin, int64_t end,
+                  const std::function<void(const Run&)>& visit) {
   if (std::ranges::find(region.extent, 0) != region.extent.end()) return;
-  Box box = box_of(record, region);
+  Box box = box_of(placement, local_shape, region);
   join_dimensions(box.dimensions);
   Walk(box.dimensions, begin, end, visit).enter(0, box.local, box.logical);
 }
 
-}  // namespace nanhunt::oracle
+}  // namespace nanhunt::trace

@@ -20,7 +20,7 @@ namespace nanhunt::trace {
 
 // Major: a reader refuses a newer one. Minor: additions that an older reader may ignore.
 inline constexpr int kFormatMajor = 1;
-inline constexpr int kFormatMinor = 1;
+inline constexpr int kFormatMinor = 2;
 
 // Why a segment ended here. Numbers are written to files.
 enum class CutReason : uint8_t {

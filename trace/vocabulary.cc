@@ -9,17 +9,17 @@ namespace nanhunt::trace {
 namespace {
 
 // Each table is indexed by the number of the enumerator.
-constexpr std::array<std::string_view, 9> kPhaseNames{
+constexpr std::array<std::string_view, 10> kPhaseNames{
     "forward",  "loss",    "backward", "pre_collective", "post_collective",
-    "unscaled", "clipped", "update",   "param_sync"};
+    "unscaled", "clipped", "update",   "param_sync",     "state"};
 constexpr std::array<std::string_view, 3> kLaneNames{"compute", "communication", "autograd"};
 constexpr std::array<std::string_view, kMeshAxes> kAxisNames{"tp", "cp",  "ep", "etp",
                                                              "dp", "edp", "pp", "mb"};
 constexpr std::array<std::string_view, 2> kLevelNames{"stats", "full"};
 constexpr std::array<std::string_view, 3> kGradeNames{"flow", "declared", "value"};
 
-constexpr std::array<Phase, 9> kPhases{
-    Phase::kForward,  Phase::kLoss,    Phase::kBackward, Phase::kPreCollective,
+constexpr std::array<Phase, 10> kPhases{
+    Phase::kState,    Phase::kForward,  Phase::kLoss,    Phase::kBackward, Phase::kPreCollective,
     Phase::kPostCollective, Phase::kUnscaled, Phase::kClipped,  Phase::kUpdate,
     Phase::kParamSync};
 

@@ -21,6 +21,7 @@ enum class Phase : uint8_t {
   kClipped = 6,         // gradient as the optimizer consumes it
   kUpdate = 7,          // parameters, masters and moments after the optimizer
   kParamSync = 8,       // parameters after they were gathered or broadcast
+  kState = 9,           // what a step starts from: the rows of a capsule, and no others
 };
 
 // Program order holds within one lane of one rank; between lanes only along data.

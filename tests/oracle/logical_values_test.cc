@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "oracle/logical.h"
-#include "oracle/region_runs.h"
+#include "trace/region_runs.h"
 #include "tests/oracle/step_builder.h"
 #include "trace/segment.h"
 
@@ -197,9 +197,9 @@ TEST(RegionRuns, AWholeTensorIsOneRun) {
   trace::Record record;
   record.local_shape = {3, 4, 6};
   record.placement = std::make_shared<Placement>(trace::whole({"a", "b", "c"}, {3, 4, 6}));
-  std::vector<oracle::Run> runs;
-  for_each_run(record, record.placement->regions[0], 7, 60,
-               [&](const oracle::Run& run) { runs.push_back(run); });
+  std::vector<trace::Run> runs;
+  trace::for_each_run(*record.placement, record.local_shape, record.placement->regions[0], 7, 60,
+                      [&](const trace::Run& run) { runs.push_back(run); });
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].local, 7);
   EXPECT_EQ(runs[0].length, 53);
