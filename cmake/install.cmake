@@ -8,7 +8,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(nanhunt_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nanhunt)
 
-foreach(library nanhunt_trace nanhunt_recorder nanhunt_hooks)
+foreach(library nanhunt_trace nanhunt_capsule nanhunt_recorder nanhunt_hooks)
   if(TARGET ${library})
     install(TARGETS ${library} EXPORT nanhuntTargets)
   endif()
@@ -16,7 +16,7 @@ endforeach()
 if(TARGET nanhunt_trace)
   install(EXPORT nanhuntTargets NAMESPACE nanhunt:: DESTINATION ${nanhunt_package_dir})
 endif()
-install(DIRECTORY trace hooks DESTINATION include/nanhunt FILES_MATCHING PATTERN *.h)
+install(DIRECTORY trace capsule hooks DESTINATION include/nanhunt FILES_MATCHING PATTERN *.h)
 
 configure_package_config_file(cmake/nanhuntConfig.cmake.in nanhuntConfig.cmake
   INSTALL_DESTINATION ${nanhunt_package_dir})

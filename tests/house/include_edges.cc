@@ -12,20 +12,23 @@ namespace {
 
 const std::map<std::string, std::set<std::string>> kAllowed = {
     {"trace", {"trace"}},
-    {"hooks", {"trace", "hooks"}},
-    {"cases", {"trace", "hooks", "cases"}},
+    {"capsule", {"trace", "capsule"}},
+    {"hooks", {"trace", "capsule", "hooks"}},
+    {"cases", {"trace", "capsule", "hooks", "cases"}},
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
     {"ablate", {"trace", "oracle", "compare", "ablate"}},
     {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
+    {"repro", {"trace", "capsule", "oracle", "compare", "ablate", "repro"}},
     {"report", {"trace", "compare", "ablate", "report"}},
-    {"cli", {"trace", "oracle", "compare", "checkpoint", "ablate", "report", "cli"}},
+    {"cli",
+     {"trace", "capsule", "oracle", "compare", "checkpoint", "ablate", "repro", "report", "cli"}},
     {"bench",
-     {"trace", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "report", "cli",
-      "bench"}},
+     {"trace", "capsule", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "repro",
+      "report", "cli", "bench"}},
     {"tests",
-     {"trace", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "report", "cli",
-      "bench", "tests"}},
+     {"trace", "capsule", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "repro",
+      "report", "cli", "bench", "tests"}},
 };
 
 // Libraries that only some folders know, by the first part of the include.

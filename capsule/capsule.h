@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capsule: what a step needs to be run again, as a trace folder whose rows are of phase `state`,
+// captured in full (trace/segment.h: each file is whole or absent). One step of the folder is one
+// capsule. Opening it computes what is there; nothing is believed that a file says about its own
+// completeness beyond "this rank ended the step".
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "capsule/kinds.h"
+#include "trace/trace_reader.h"
+
+namespace nanhunt::capsule {
+
+// Something that makes a capsule unfit to go on from. `what` is one line that names file, rank or
+// tensor.
+struct Fault {
+  std::string what;
+  Level breaks = Level::kState;
+};
+
+// One logical tensor of the capsule: its rows, by rank.
+struct Entry {
+  std::string site, role;
+  std::vector<int> records;  // into step().records
+};
+
+class Capsule {
+ public:
+  // step < 0: the newest step that every rank ended, else the newest. Throws Error(kUnreadable):
+  // no such folder, no such step, no capsule but another trace, files that cannot be read.
+  explicit Capsule(std::filesystem::path folder, int64_t step = -1);
+
+  const std::filesystem::path& folder() const { return reader_.folder(); }
+  const trace::TraceReader& reader() const { return reader_; }
+  const trace::Step& step() const { return step_; }
+  // Ordered by site, then role.
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Entry* find(const std::string& site, const std::string& role) const;
+
+  // What is wrong with it: ranks without a file or with a part of one, values left out, two runs
+  // that wrote into one folder, tensors that the ranks' regions do not cover, copies of one region
+  // that differ. Empty: whole. Values are not read; load.h checks them as it reads.
+  const std::vector<Fault>& faults() const { return faults_; }
+  // Throws Error(kUnreadable) with the first fault and their number.
+  void require_whole() const;
+
+ private:
+  void look_for_faults();
+
+  trace::TraceReader reader_;
+  trace::Step step_;
+  std::vector<Entry> entries_;
+  std::vector<Fault> faults_;
+};
+
+// Whether the rows of a trace are those of capsules: its first step tells.
+bool holds_capsule(const trace::TraceReader& reader);
+// Steps of the folder that every rank ended, ascending. Errors as of Capsule.
+std::vector<int64_t> ended_steps(const trace::TraceReader& reader);
+
+// "decoder.final_layernorm.weight master"
+std::string name_of(const Entry& entry);
+
+// A number that tells writers apart: the same on all ranks of a run, another in each run.
+inline constexpr const char* kRunSite = "capsule";
+inline constexpr const char* kRunRole = "run";
+
+}  // namespace nanhunt::capsule
