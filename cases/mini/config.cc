@@ -96,6 +96,19 @@ void add_toggles(options::options_description& all, Config& config) {
       "what a rank is");
 }
 
+void add_capsules(options::options_description& all, CapsuleOptions& capsules) {
+  auto add = all.add_options();
+  add("capsules", options::value(&capsules.out), "folder for capsules");
+  add("capsule-every", options::value(&capsules.every), "steps from one capsule to the next");
+  add("capsule-keep", options::value(&capsules.keep), "older capsules that stay; 0: all");
+  add("capsule-leave-out", options::value(&capsules.leave_out),
+      "a kind of state that capsules do not get");
+  add("resume", options::value(&capsules.resume), "folder of capsules to go on from");
+  add("resume-step", options::value(&capsules.resume_step), "step of it; default: the newest");
+  add("resume-rebuild", on_off(capsules.rebuild, "resume-rebuild"),
+      "go on without what the capsule lacks");
+}
+
 // "--name=value" and "--name value": the name, for unknown options.
 std::string bare_name(std::string token) {
   token.erase(0, token.find_first_not_of('-'));
@@ -140,6 +153,7 @@ Config parse_config(const std::vector<std::string>& arguments) {
   options::options_description all;
   add_model(all, config);
   add_toggles(all, config);
+  add_capsules(all, config.capsules);
   read(arguments, all);
   check_config(config);
   config.sequence_parallel = config.sequence_parallel && config.tp > 1;

@@ -13,6 +13,17 @@
 
 namespace nanhunt::mini {
 
+// Capsules, docs/capsule.md.
+struct CapsuleOptions {
+  std::string out;       // folder; "": none is written
+  int64_t every = 1;     // before each step that this divides, and at the end
+  int64_t keep = 0;      // how many older ones stay; 0: all
+  std::string leave_out;  // a kind of state that is not written
+  std::string resume;    // folder to go on from
+  int64_t resume_step = -1;  // -1: the newest whole one
+  bool rebuild = false;      // go on without what the capsule lacks
+};
+
 struct Config {
   // Model and data
   int64_t layers = 4, hidden = 64, heads = 4, ffn = 256, sequence = 32, vocabulary = 256;
@@ -38,6 +49,9 @@ struct Config {
   ReduceOrder reduce_order = ReduceOrder::kRank;
   bool accumulate_in_storage = false;
   bool processes = false;  // ranks as processes
+
+  CapsuleOptions capsules;
+  int64_t first_step = 0;  // of a run that goes on from a capsule
 
   std::string text;  // path of the training text; default beside the program
   int64_t world_size() const { return tp * dp; }

@@ -57,6 +57,7 @@ void check_config(const Config& config) {
                                {"ffn", config.ffn},
                                {"sequence", config.sequence},
                                {"steps", config.steps},
+                               {"capsule-every", config.capsules.every},
                                {"global-batch", config.global_batch},
                                {"tp", config.tp},
                                {"dp", config.dp},

@@ -7,7 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <optional>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cases/mini/launch.h"
@@ -32,6 +36,7 @@ struct Run {
   const Fault& fault;
   const std::string& text;
   RunRecorders& recorders;
+  hooks::CapsuleWriter* capsules;
 
   void rank(World& world, int rank) const {
     // Said on each thread: MKL and OpenMP count for each, and two sum products in another order.
@@ -49,19 +54,44 @@ struct Run {
     hooks::RankTaps taps(recorder);
     Placements placements(config, mesh.tp_rank, mesh.dp_rank);
     RankContext context{config, fault, taps, mesh, placements};
-    train(context, text, [&](const StepResult& result, const Model&) {
+    std::optional<hooks::RankCapsule> capsule;
+    if (capsules != nullptr && repeat == 0) {
+      capsule = capsules->add_rank(run_facts(config, mesh.rank));
+    }
+    const Persistence persistence{capsule ? &*capsule : nullptr, !config.capsules.resume.empty()};
+    train(context, text, persistence, [&](const StepResult& result, const Model&) {
       if (repeat == 0) print_step(context, result);
     });
   }
 };
 
+// One number for all ranks of the run, also where each is a process of its own.
+uint64_t run_number() {
+  constexpr const char* kVariable = "NANHUNT_CAPSULE_RUN";
+  std::random_device random;
+  const uint64_t drawn = uint64_t{random()} << 32 | random();
+  ::setenv(kVariable, std::to_string(drawn).c_str(), 0);
+  return std::strtoull(std::getenv(kVariable), nullptr, 10);
+}
+
+std::unique_ptr<hooks::CapsuleWriter> capsule_writer(const CapsuleOptions& options) {
+  if (options.out.empty()) return nullptr;
+  hooks::CapsulePlan plan;
+  plan.folder = options.out;
+  plan.keep = options.keep;
+  plan.run = run_number();
+  return std::make_unique<hooks::CapsuleWriter>(std::move(plan));
+}
+
 int run(const std::vector<std::string>& arguments) {
-  const Config config = parse_config(arguments);
+  Config config = parse_config(arguments);
+  if (!config.capsules.resume.empty()) resume_config(config);
   const Fault fault = fault_from_environment();
   const std::string text = load_text(config.text);
   RunRecorders recorders(trace::capture_plan_from_environment(),
                          config.processes ? 1 : static_cast<int>(config.world_size()));
-  const Run all{config, fault, text, recorders};
+  const auto capsules = capsule_writer(config.capsules);
+  const Run all{config, fault, text, recorders, capsules.get()};
   return launch(config, [&](World& world, int rank) { all.rank(world, rank); });
 }
 

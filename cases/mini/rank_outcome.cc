@@ -23,8 +23,7 @@ RankOutcome run_rank(World& world, int rank, const RankMain& rank_main) {
   } catch (const CommunicatorAborted& aborted) {
     return {kAbortedStatus, "rank " + std::to_string(rank) + " stopped: " + aborted.what()};
   } catch (const trace::Error& error) {
-    const bool usage = error.kind() == trace::ErrorKind::kUsage;
-    return failed(world, rank, usage ? 2 : 4, error.what());
+    return failed(world, rank, static_cast<int>(error.kind()), error.what());
   } catch (const std::exception& error) {
     return failed(world, rank, kExceptionStatus, error.what());
   } catch (...) {

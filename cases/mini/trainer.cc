@@ -42,17 +42,29 @@ StepResult train_step(RankContext& context, Model& model, GradBuffer& gradients,
 
 }  // namespace
 
-void train(RankContext& context, const std::string& text,
+void train(RankContext& context, const std::string& text, const Persistence& persistence,
            const std::function<void(const StepResult&, const Model&)>& on_step) {
+  const Config& config = context.config;
   Model model = build_model(context);
   GradBuffer gradients(context, model.parameters);
-  for (context.step = 0; context.step < context.config.steps; ++context.step) {
+  context.step = config.first_step;
+  if (persistence.resumes) {
+    resume_rank(context, model, draw_batch(text, config, context.step));
+  }
+  const auto keep_state = [&](const Batch& next) {
+    if (persistence.out != nullptr && capsule_is_due(config, context.step)) {
+      write_capsule(context, model, next, *persistence.out);
+    }
+  };
+  for (; context.step < config.steps; ++context.step) {
+    const Batch batch = draw_batch(text, config, context.step);
+    keep_state(batch);
     context.taps.begin_step(context.step);
-    const StepResult result =
-        train_step(context, model, gradients, draw_batch(text, context.config, context.step));
+    const StepResult result = train_step(context, model, gradients, batch);
     context.taps.end_step();
     on_step(result, model);
   }
+  keep_state(draw_batch(text, config, context.step));
 }
 
 }  // namespace nanhunt::mini

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "cases/mini/model.h"
+#include "cases/mini/capsules.h"
 
 namespace nanhunt::mini {
 
@@ -14,8 +14,8 @@ struct StepResult {
   double loss = 0, grad_norm = 0;
 };
 
-// Trains config.steps steps on the text. NaN does not stop it.
-void train(RankContext& context, const std::string& text,
+// Trains on the text up to config.steps, from config.first_step on. NaN does not stop it.
+void train(RankContext& context, const std::string& text, const Persistence& persistence,
            const std::function<void(const StepResult&, const Model&)>& on_step);
 
 }  // namespace nanhunt::mini
