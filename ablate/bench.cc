@@ -19,6 +19,8 @@ RunRequest Bench::request(const std::string& purpose, const Settings& settings,
   request.plan.level = scope.level;
   request.plan.full_sites = scope.full_sites;
   request.plan.full_phases = scope.full_phases;
+  request.plan.steps = scope.captured;
+  request.capsules = scope.capsules;
   request.timeout_s = case_.timeout_s;
   return request;
 }

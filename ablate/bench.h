@@ -18,6 +18,8 @@ struct Scope {
   int64_t steps = 1;
   trace::Level level = trace::Level::kStats;
   std::vector<std::string> full_sites, full_phases;
+  std::vector<int64_t> captured = {};  // steps; empty: all
+  CapsuleRequest capsules = {};        // of both, and of the calibration
 };
 
 struct BenchOptions {

@@ -74,7 +74,9 @@ std::string Run::capture_failure(const std::filesystem::path& last) const {
          std::to_string(space.available) + " bytes";
 }
 
-bool Run::left_trace() const { return is_trace(trace); }
+bool Run::left_trace() const {
+  return is_trace(trace);
+}
 
 Runner::Runner(ChildRunner& children, Subject subject, std::filesystem::path build,
                std::filesystem::path work, std::map<std::string, std::string> environment,
@@ -92,8 +94,8 @@ void Runner::say(const Progress& progress) const {
 }
 
 std::string Runner::program_of(const RunRequest& request) const {
-  const CommandLine line =
-      command_line(subject_, request.settings, {build_, request.steps, kTracePlaceholder});
+  const CommandLine line = command_line(
+      subject_, request.settings, {build_, request.steps, kTracePlaceholder, {}, request.capsules});
   std::string text = program_identity(line) + inherited_settings();
   for (const std::string& word : line.words) text += word + "\n";
   for (const auto& [name, value] : line.environment) text += name + "=" + value + "\n";
@@ -149,8 +151,8 @@ Run Runner::start(const RunRequest& request, const std::string& key) {
   plan.out = run.trace;
   write_file(run.folder / "plan.json", trace::to_json(plan));
 
-  const CommandLine line =
-      command_line(subject_, request.settings, {build_, request.steps, run.trace, run.folder});
+  const CommandLine line = command_line(
+      subject_, request.settings, {build_, request.steps, run.trace, run.folder, request.capsules});
   ChildSpec child{line.words, environment_, run.folder / "stdout.txt", run.folder / "stderr.txt",
                   request.timeout_s};
   child.environment.insert(line.environment.begin(), line.environment.end());

@@ -25,12 +25,14 @@ struct RunRequest {
   int64_t steps = 1;
   trace::CapturePlan plan;  // `out` is chosen by the runner
   double timeout_s = 60;
+  CapsuleRequest capsules = {};
 };
 
 struct Run {
   std::string key;
   std::filesystem::path folder;
   std::filesystem::path trace;  // folder of the trace; of the repeats when the plan repeats
+  std::filesystem::path capsules() const { return folder / "capsules"; }
   ChildOutcome outcome;
   bool cached = false;
 

@@ -7,6 +7,8 @@ const std::vector<Leaf>& subject_schema() {
   static const std::vector<Leaf> schema = {
       {"command"},
       {"failure"},
+      {"capsules"},
+      {"resume"},
       {"ranks"},
       {"calibrate"},
       {"repeats"},

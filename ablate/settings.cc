@@ -46,7 +46,11 @@ Values values_of(const Subject& subject, const Settings& settings,
                       {"stderr", (placeholders.folder / "stderr.txt").string()},
                       {"ranks", std::to_string(rank_count(subject, settings))},
                       {"here", here.string()},
-                      {"python", python_program()}});
+                      {"python", python_program()},
+                      {"capsules", (placeholders.folder / "capsules").string()},
+                      {"capsule_every", std::to_string(placeholders.capsules.every)},
+                      {"resume", placeholders.capsules.resume.string()},
+                      {"resume_step", std::to_string(placeholders.capsules.resume_step)}});
   return values;
 }
 
@@ -85,6 +89,21 @@ std::vector<std::string> filled_words(const std::vector<std::string>& words, con
   }
   NANHUNT_CHECK(!all.empty());
   return all;
+}
+
+void add_capsule_words(CommandLine& line, const Subject& subject, const Settings& settings,
+                       const Placeholders& placeholders) {
+  const auto add = [&](const std::vector<std::string>& words, const std::string& key) {
+    if (words.empty()) {
+      throw trace::Error(trace::ErrorKind::kUsage, subject.path.string() + " has no `" + key +
+                                                       " =`: its runs cannot be " +
+                                                       (key == "resume" ? "resumed" : "saved"));
+    }
+    for (std::string& word : filled_words(words, subject, settings, placeholders))
+      line.words.push_back(std::move(word));
+  };
+  if (placeholders.capsules.every > 0) add(subject.capsules, "capsules");
+  if (!placeholders.capsules.resume.empty()) add(subject.resume, "resume");
 }
 
 }  // namespace
@@ -170,6 +189,7 @@ CommandLine command_line(const Subject& subject, const Settings& settings,
                          const Placeholders& placeholders) {
   CommandLine line;
   line.words = filled_words(subject.command, subject, settings, placeholders);
+  add_capsule_words(line, subject, settings, placeholders);
   for (const Toggle& toggle : subject.toggles) {
     if (toggle.environment.empty()) continue;
     line.environment[toggle.environment] =

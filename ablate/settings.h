@@ -41,18 +41,31 @@ int64_t rank_count(const Subject& subject, const Settings& settings);
 // processes, which would have to meet anew in each repeat: several of them are run once per repeat.
 Calibrate calibration_of(const Subject& subject, const Settings& settings);
 
+// Capsules of one run (docs/capsule.md).
+struct CapsuleRequest {
+  int64_t every = 0;             // steps from one to the next; 0: none is written
+  std::filesystem::path resume;  // folder to go on from; empty: from the start
+  int64_t resume_step = 0;
+
+  bool operator==(const CapsuleRequest&) const = default;
+};
+
 // What the placeholders of one run stand for, as far as subject and settings do not tell.
 struct Placeholders {
   std::filesystem::path build;
   int64_t steps = 1;
   std::filesystem::path trace;
-  std::filesystem::path folder = {};  // of the run; holds stdout.txt and stderr.txt
+  // Of the run; holds stdout.txt, stderr.txt and the folder `capsules`.
+  std::filesystem::path folder = {};
+  CapsuleRequest capsules = {};
 };
 
 // The subject's command and its check, filled in. The word {toggles} becomes the arguments of all
 // toggles and parameters. Within words: {NAME} of a toggle or parameter, {build}, {steps}, {trace},
 // {folder}, {stdout}, {stderr}, {ranks}, {here} (folder of the subject file), {python}
-// (NANHUNT_PYTHON, else python3). Other braces stay as they are.
+// (NANHUNT_PYTHON, else python3), {capsules} (a folder), {capsule_every}, {resume}, {resume_step}.
+// Other braces stay as they are. The subject's words for capsules follow where the run asks for
+// them; Error(kUsage) where it has none.
 CommandLine command_line(const Subject& subject, const Settings& settings,
                          const Placeholders& placeholders);
 std::vector<std::string> check_words(const Subject& subject, const Settings& settings,

@@ -224,6 +224,10 @@ void set_leaf(const OptionsFile& file, const OptionsEntry& entry, Subject& subje
     subject.command = shell_words(file, entry);
   } else if (entry.pattern == "failure") {
     set_failure(file, entry, subject);
+  } else if (entry.pattern == "capsules") {
+    subject.capsules = shell_words(file, entry);
+  } else if (entry.pattern == "resume") {
+    subject.resume = shell_words(file, entry);
   } else if (entry.pattern == "ranks") {
     subject.ranks = split_words(entry.value);
   } else if (entry.pattern == "calibrate") {

@@ -60,6 +60,9 @@ struct Subject {
   std::vector<std::string> command;  // words with placeholders, see settings.h
   FailureTest failure = FailureTest::kVerdict;
   std::vector<std::string> check;  // words with placeholders, for kCheck
+  // Words that make the command write capsules, with {capsules} and {capsule_every}, and go on from
+  // one, with {resume} and {resume_step}. Empty: it does neither.
+  std::vector<std::string> capsules, resume;
   std::vector<std::string> ranks;  // toggles whose values' product is the number of ranks
   Calibrate calibrate = Calibrate::kProcess;
   std::optional<int32_t> repeats;  // of a calibration, when not the usual number

@@ -26,6 +26,7 @@ int capture_command(const std::vector<std::string>& arguments);
 int scan_command(const std::vector<std::string>& arguments);
 int compare_command(const std::vector<std::string>& arguments);
 int ablate_command(const std::vector<std::string>& arguments);
+int repro_command(const std::vector<std::string>& arguments);
 int show_command(const std::vector<std::string>& arguments);
 int cases_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "capsule/scan.h"
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
@@ -39,14 +41,22 @@ void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments,
   }
 }
 
+int scan_capsule(const trace::TraceReader& reader, bool as_json) {
+  const capsule::Report report = capsule::scan(capsule::Capsule(reader.folder()));
+  std::printf("%s", as_json ? (capsule::to_json(report).dump(2) + "\n").c_str()
+                            : capsule::to_text(report).c_str());
+  return capsule::exit_status(report);
+}
+
 int scan_trace(const Parsed& parsed) {
+  const trace::TraceReader trace(parsed.text(kArgument));
+  if (capsule::holds_capsule(trace)) return scan_capsule(trace, parsed.flag("json"));
   const oracle::Thresholds thresholds = read_thresholds(parsed);
   ProgressPrinter progress;
   compare::JudgeOptions judge;
   judge.replay = !parsed.flag("no-replay");
   judge.exploratory = parsed.has("thresholds");
   judge.progress = [&](const std::string& line) { progress.print({line}); };
-  const trace::TraceReader trace(parsed.text(kArgument));
   const compare::Verdict verdict = compare::scan(trace, thresholds, judge);
   if (parsed.flag("json")) {
     std::printf("%s\n", compare::to_json(verdict).dump(2).c_str());

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/case_options.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "repro/case_report.h"
+#include "trace/error.h"
+
+namespace nanhunt::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+struct CapsuleName {
+  std::filesystem::path folder;
+  int64_t step = -1;  // the newest whole one
+};
+
+// "FOLDER" or "FOLDER@STEP".
+CapsuleName capsule_name(const std::string& text) {
+  const size_t at = text.rfind('@');
+  if (at == std::string::npos) return {text, -1};
+  CapsuleName name{text.substr(0, at), -1};
+  const char *begin = text.data() + at + 1, *end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, name.step);
+  if (error != std::errc() || rest != end || name.step < 0)
+    throw trace::Error(trace::ErrorKind::kUsage, "'" + text + "' is no FOLDER@STEP");
+  return name;
+}
+
+repro::Report report_on_capsules(const Parsed& parsed) {
+  const CapsuleName a = capsule_name(parsed.text("CASE")), b = capsule_name(parsed.text("B"));
+  return repro::state_and_state(a.folder, a.step, b.folder, b.step, read_thresholds(parsed));
+}
+
+repro::Report report_on_case(const Parsed& parsed) {
+  const CaseSetup setup = set_up_case(parsed);
+  ProgressPrinter progress;
+  ablate::ChildRunner children(setup.jobs);
+  ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
+                        setup.environment, progress.sink());
+  ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);
+  const int64_t at =
+      parsed.has("at") ? parsed.values["at"].as<int64_t>() : setup.the_case.steps / 2;
+  return parsed.flag("layouts") ? repro::layout_and_layout(bench, setup.thresholds, at)
+                                : repro::save_and_resume(bench, setup.thresholds, at);
+}
+
+}  // namespace
+
+int repro_command(const std::vector<std::string>& arguments) {
+  po::options_description options = case_options();
+  options.add_options()("at", po::value<int64_t>(),
+                        "step at which the state is saved (default: half the steps)")(
+      "layouts", po::bool_switch(), "resume in the layout of the reference side")(
+      "state", po::bool_switch(), "two capsules, FOLDER or FOLDER@STEP each: their state alone");
+  const Parsed parsed = parse_options("repro", arguments, options, {"CASE", "B?"});
+  if (parsed.wants_help) return 0;
+  if (parsed.flag("state") != parsed.has("B"))
+    throw trace::Error(trace::ErrorKind::kUsage, "repro takes a case, or --state and two capsules");
+  const repro::Report report =
+      parsed.flag("state") ? report_on_capsules(parsed) : report_on_case(parsed);
+  if (parsed.flag("json")) {
+    std::printf("%s\n", repro::to_json(report).dump(2).c_str());
+  } else {
+    std::fputs(repro::to_text(report).c_str(), stdout);
+  }
+  return repro::exit_status(report);
+}
+
+}  // namespace nanhunt::cli

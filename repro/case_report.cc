@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repro/case_report.h"
+
+#include <numeric>
+
+#include "compare/judge.h"
+#include "repro/state_level.h"
+#include "trace/error.h"
+
+namespace nanhunt::repro {
+namespace {
+
+using ablate::Bench;
+using ablate::Run;
+using ablate::Scope;
+using capsule::Capsule;
+
+struct At {
+  std::filesystem::path folder;
+  int64_t step = 0;
+
+  std::string text() const { return folder.string() + "@" + std::to_string(step); }
+};
+
+LevelReport state_level(const At& a, const At& b) {
+  LevelReport level;
+  level.level = capsule::Level::kState;
+  level.observable =
+      "parameters, masters, moments, counters, settings, RNG, cursor and batch of A " + a.text() +
+      " and B " + b.text() + ", as logical tensors";
+  level.threshold = "equal values; layout-bound state in the same layout only";
+  level.artifacts = {a.folder, b.folder};
+  level.commands = {"nanhunt repro --state " + a.text() + " " + b.text()};
+  const StateComparison state = compare_state(Capsule(a.folder, a.step), Capsule(b.folder, b.step));
+  level.verdict = state.differences.empty() ? LevelVerdict::kEqual : LevelVerdict::kDifferent;
+  level.evidence.push_back(std::to_string(state.equal) + " of " + std::to_string(state.tensors) +
+                           " tensors are equal");
+  for (const auto& difference : state.differences)
+    level.evidence.push_back(difference.tensor + " " + difference.what);
+  for (const auto& name : state.not_compared)
+    level.evidence.push_back(name + " is bound to its layout: not compared, rebuilt on load");
+  return level;
+}
+
+void check_it_ran(const Run& run, const std::string& purpose) {
+  if (!run.ended_well())
+    throw trace::Error(trace::ErrorKind::kUnreadable, purpose + ": " + run.complaint());
+}
+
+// "decoder.layers.1.mlp.linear_fc1 forward output, step 2: same_bits measured 12, allowed 0"
+std::string first_finding(const compare::Verdict& verdict) {
+  if (verdict.origins.empty()) return verdict.reason;
+  const auto& finding = verdict.origins.front().finding;
+  return "first: " + trace::describe(finding.what) + ", rule " + finding.rule + ": " +
+         finding.evidence;
+}
+
+LevelReport replay_level(const Run& candidate, const Run& reference, int64_t at, int64_t steps) {
+  LevelReport level;
+  level.level = capsule::Level::kReplay;
+  level.observable = "every tensor of steps " + std::to_string(at) + " to " +
+                     std::to_string(steps - 1) + ", captured in full on both sides";
+  level.artifacts = {candidate.trace, reference.trace};
+  return level;
+}
+
+void judge_bits(LevelReport& level, const Run& candidate, const Run& reference,
+                const oracle::Thresholds& thresholds) {
+  compare::JudgeOptions options;
+  options.same_layout = true;
+  options.replay = false;
+  const auto verdict =
+      compare::compare_traces(trace::TraceReader(candidate.trace),
+                              trace::TraceReader(reference.trace), thresholds, options);
+  level.threshold = "bit for bit, rank by rank";
+  level.commands = {"nanhunt compare --same-layout " + candidate.trace.string() + " " +
+                    reference.trace.string()};
+  const bool clean = verdict.kind == compare::VerdictKind::kClean;
+  level.verdict = clean                     ? LevelVerdict::kEqual
+                  : verdict.origins.empty() ? LevelVerdict::kUnknown
+                                            : LevelVerdict::kDifferent;
+  level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
+                           std::to_string(verdict.coverage.records) + " records compared");
+  if (!clean) level.evidence.push_back(first_finding(verdict));
+}
+
+void judge_envelope(LevelReport& level, Bench& bench, const Run& candidate, const Run& reference,
+                    const Scope& scope) {
+  const auto verdict = bench.judge(candidate, reference, scope);
+  level.threshold = "exact rules, and the envelope of perturbed runs of the reference side";
+  level.commands = {"nanhunt compare " + candidate.trace.string() + " " + reference.trace.string()};
+  const bool clean = verdict.kind == compare::VerdictKind::kClean;
+  level.verdict = clean                     ? LevelVerdict::kWithin
+                  : verdict.origins.empty() ? LevelVerdict::kUnknown
+                                            : LevelVerdict::kDifferent;
+  level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
+                           std::to_string(verdict.coverage.records) + " records compared");
+  if (!clean) level.evidence.push_back(first_finding(verdict));
+}
+
+LevelReport convergence_not_judged() {
+  LevelReport level;
+  level.level = capsule::Level::kConvergence;
+  level.observable = "loss curves of several seeds";
+  level.threshold = "a margin, fixed before";
+  level.evidence = {"needs runs of several seeds: nanhunt repro --pair A=B ... --margin M"};
+  return level;
+}
+
+Scope full_scope(const Bench& bench, int64_t at) {
+  Scope scope;
+  scope.steps = bench.the_case().steps;
+  scope.level = trace::Level::kFull;
+  for (int64_t step = at; step < scope.steps; ++step) scope.captured.push_back(step);
+  // Both `at` and the end are multiples of it.
+  scope.capsules.every = std::gcd(at, scope.steps);
+  return scope;
+}
+
+void check_step(const Bench& bench, int64_t at) {
+  if (at > 0 && at < bench.the_case().steps) return;
+  throw trace::Error(trace::ErrorKind::kUsage, "step " + std::to_string(at) +
+                                                   " is not inside the case's " +
+                                                   std::to_string(bench.the_case().steps) +
+                                                   " steps; --at and --steps set them");
+}
+
+Run run(Bench& bench, const std::string& purpose, const ablate::Settings& settings,
+        const Scope& scope) {
+  const Run made = bench.runner().run(bench.request(purpose, settings, scope));
+  check_it_ran(made, purpose);
+  return made;
+}
+
+}  // namespace
+
+Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64_t at) {
+  check_step(bench, at);
+  Scope scope = full_scope(bench, at);
+  const auto& settings = bench.the_case().failing;
+  const Run straight = run(bench, "straight run", settings, scope);
+  scope.capsules.resume = straight.capsules();
+  scope.capsules.resume_step = at;
+  const Run resumed = run(bench, "resumed run", settings, scope);
+  Report report;
+  report.question =
+      "save at step " + std::to_string(at) + " and resume there, against the straight run";
+  report.thresholds_sha256 = thresholds.sha256();
+  report.levels.push_back(state_level({straight.capsules(), at}, {resumed.capsules(), at}));
+  LevelReport replay = replay_level(resumed, straight, at, scope.steps);
+  judge_bits(replay, resumed, straight, thresholds);
+  const LevelReport end =
+      state_level({straight.capsules(), scope.steps}, {resumed.capsules(), scope.steps});
+  for (const auto& line : end.evidence) replay.evidence.push_back("at the end: " + line);
+  if (end.verdict == LevelVerdict::kDifferent) replay.verdict = LevelVerdict::kDifferent;
+  report.levels.push_back(replay);
+  report.levels.push_back(convergence_not_judged());
+  return report;
+}
+
+Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int64_t at) {
+  check_step(bench, at);
+  Scope scope = full_scope(bench, at);
+  const Run saved = run(bench, "side that saves", bench.the_case().failing, scope);
+  scope.capsules.resume = saved.capsules();
+  scope.capsules.resume_step = at;
+  const Run loaded =
+      run(bench, "reference side, from the capsule", bench.the_case().reference, scope);
+  Report report;
+  report.question = "saved at step " + std::to_string(at) + " with " +
+                    ablate::describe(bench.the_case().subject, bench.the_case().failing) +
+                    ", resumed with " +
+                    ablate::describe(bench.the_case().subject, bench.the_case().reference);
+  report.thresholds_sha256 = thresholds.sha256();
+  report.levels.push_back(state_level({saved.capsules(), at}, {loaded.capsules(), at}));
+  LevelReport replay = replay_level(saved, loaded, at, scope.steps);
+  judge_envelope(replay, bench, saved, loaded, scope);
+  report.levels.push_back(replay);
+  report.levels.push_back(convergence_not_judged());
+  return report;
+}
+
+Report state_and_state(const std::filesystem::path& a, int64_t step_of_a,
+                       const std::filesystem::path& b, int64_t step_of_b,
+                       const oracle::Thresholds& thresholds) {
+  Report report;
+  report.thresholds_sha256 = thresholds.sha256();
+  const At first{a, Capsule(a, step_of_a).step().step},
+      second{b, Capsule(b, step_of_b).step().step};
+  report.question = "capsule " + first.text() + " against " + second.text();
+  report.levels.push_back(state_level(first, second));
+  return report;
+}
+
+}  // namespace nanhunt::repro

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report on a case: runs of its subject that save capsules and go on from them, judged at the
+// levels state and step replay.
+#pragma once
+
+#include <cstdint>
+
+#include "ablate/bench.h"
+#include "repro/report.h"
+
+namespace nanhunt::repro {
+
+// Saves at step `at` of the case's failing side and resumes there: the same state, and the same
+// steps after it, as in the straight run? 0 < at < steps of the case.
+Report save_and_resume(ablate::Bench& bench, const oracle::Thresholds& thresholds, int64_t at);
+
+// The capsule that the failing side saves at `at` is loaded by the layout of the reference side:
+// the same logical state, and the same steps after it inside the envelope? The toggles that are no
+// layout differ, too, where the case has such.
+Report layout_and_layout(ablate::Bench& bench, const oracle::Thresholds& thresholds, int64_t at);
+
+// The two capsules only.
+Report state_and_state(const std::filesystem::path& a, int64_t step_of_a,
+                       const std::filesystem::path& b, int64_t step_of_b,
+                       const oracle::Thresholds& thresholds);
+
+}  // namespace nanhunt::repro

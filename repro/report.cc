@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repro/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trace/check.h"
+#include "trace/error.h"
+
+namespace nanhunt::repro {
+namespace {
+
+using capsule::Level;
+
+constexpr size_t kMostEvidence = 12;
+
+// A claim is only as good as what shows it.
+void require_artifacts(const Report& report) {
+  for (const LevelReport& level : report.levels) {
+    if (level.verdict == LevelVerdict::kNotJudged) continue;
+    const std::string claim =
+        "level " + std::string(name_of(level.level)) + ": " + std::string(name_of(level.verdict));
+    if (level.artifacts.empty() || level.commands.empty())
+      throw trace::Error(trace::ErrorKind::kInternal, claim + " is claimed without an artifact");
+    for (const auto& artifact : level.artifacts) {
+      if (!std::filesystem::exists(artifact))
+        throw trace::Error(trace::ErrorKind::kInternal,
+                           claim + ": its artifact " + artifact.string() + " is not there");
+    }
+  }
+}
+
+const LevelReport* find(const Report& report, Level level) {
+  const auto found = std::ranges::find(report.levels, level, &LevelReport::level);
+  return found == report.levels.end() ? nullptr : &*found;
+}
+
+LevelVerdict verdict_of(const Report& report, Level level) {
+  const LevelReport* found = find(report, level);
+  return found == nullptr ? LevelVerdict::kNotJudged : found->verdict;
+}
+
+bool holds(LevelVerdict verdict) {
+  return verdict == LevelVerdict::kEqual || verdict == LevelVerdict::kWithin;
+}
+
+}  // namespace
+
+std::string_view name_of(LevelVerdict verdict) {
+  switch (verdict) {
+    case LevelVerdict::kEqual:
+      return "equal";
+    case LevelVerdict::kWithin:
+      return "within";
+    case LevelVerdict::kDifferent:
+      return "different";
+    case LevelVerdict::kUnknown:
+      return "unknown";
+    case LevelVerdict::kNotJudged:
+      return "not judged";
+  }
+  NANHUNT_CHECK(false && "unknown verdict");
+}
+
+std::string implication(const Report& report, Level level) {
+  const LevelVerdict state = verdict_of(report, Level::kState),
+                     replay = verdict_of(report, Level::kReplay);
+  switch (level) {
+    case Level::kState:
+      if (state == LevelVerdict::kDifferent)
+        return "the steps start from another state: replay and convergence are broken with it, and "
+               "a difference there accuses no step";
+      return holds(state) ? "a difference in replay is made by the step, not by what it starts from"
+                          : "";
+    case Level::kReplay:
+      if (replay == LevelVerdict::kDifferent)
+        return state == LevelVerdict::kDifferent
+                   ? "expected: the state differs"
+                   : "from one state the step gives another result: data, RNG, kernels or "
+                     "configuration; states drift apart from here on";
+      if (replay == LevelVerdict::kEqual)
+        return "the same run, bit for bit: convergence cannot differ over these steps";
+      return replay == LevelVerdict::kWithin
+                 ? "single steps agree as well as rounding allows; a bias inside the envelope "
+                   "shows at level convergence only"
+                 : "";
+    case Level::kConvergence:
+      if (verdict_of(report, level) == LevelVerdict::kDifferent && holds(replay))
+        return "single steps agree and the curves do not: a bias too small for one step";
+      return "";
+  }
+  NANHUNT_CHECK(false && "unknown level");
+}
+
+int exit_status(const Report& report) {
+  const auto any = [&](LevelVerdict verdict) {
+    return std::ranges::find(report.levels, verdict, &LevelReport::verdict) != report.levels.end();
+  };
+  if (any(LevelVerdict::kDifferent)) return 1;
+  return any(LevelVerdict::kUnknown) ? 125 : 0;
+}
+
+nlohmann::json to_json(const Report& report) {
+  require_artifacts(report);
+  nlohmann::json levels = nlohmann::json::array();
+  for (const LevelReport& level : report.levels) {
+    nlohmann::json artifacts = nlohmann::json::array();
+    for (const auto& artifact : level.artifacts) artifacts.push_back(artifact.string());
+    levels.push_back({{"level", name_of(level.level)},
+                      {"observable", level.observable},
+                      {"threshold", level.threshold},
+                      {"verdict", name_of(level.verdict)},
+                      {"evidence", level.evidence},
+                      {"implies", implication(report, level.level)},
+                      {"artifacts", artifacts},
+                      {"commands", level.commands}});
+  }
+  return {{"schema", "nanhunt.repro.1"},
+          {"question", report.question},
+          {"levels", levels},
+          {"thresholds_sha256", report.thresholds_sha256}};
+}
+
+std::string to_text(const Report& report) {
+  require_artifacts(report);
+  std::string text = "Question: " + report.question + "\n";
+  for (const LevelReport& level : report.levels) {
+    text += "\nLevel " + std::string(name_of(level.level)) + ": " +
+            std::string(name_of(level.verdict)) + "\n";
+    text += "  observable  " + level.observable + "\n";
+    text += "  threshold   " + level.threshold + "\n";
+    for (size_t i = 0; i < std::min(level.evidence.size(), kMostEvidence); ++i)
+      text += (i == 0 ? "  evidence    " : "              ") + level.evidence[i] + "\n";
+    if (level.evidence.size() > kMostEvidence) {
+      text += "              and " + std::to_string(level.evidence.size() - kMostEvidence) +
+              " more (--json)\n";
+    }
+    const std::string implies = implication(report, level.level);
+    if (!implies.empty()) text += "  implies     " + implies + "\n";
+    for (const std::string& command : level.commands) text += "  made by     " + command + "\n";
+  }
+  return text + "\nthresholds " + report.thresholds_sha256.substr(0, 16) + "\n";
+}
+
+}  // namespace nanhunt::repro
