@@ -32,7 +32,8 @@ const std::vector<Leaf>& case_schema() {
       {"intended"},     {"set.*"},          {"reference.*"},    {"thresholds.*"},
       {"fault.*"},      {"expect.verdict"}, {"expect.site"},    {"expect.phase"},
       {"expect.role"},  {"expect.ranks"},   {"expect.lineage"}, {"expect.signature"},
-      {"expect.cause"}, {"expect.blame"},
+      {"expect.cause"}, {"expect.blame"},  {"expect.state"},    {"expect.replay"},
+      {"expect.evidence"},
   };
   return schema;
 }

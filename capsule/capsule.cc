@@ -63,8 +63,9 @@ class Judge {
   const KindFacts& facts() const { return facts_of(kind_of(entry_.site, entry_.role)); }
   const Record& record(int index) const { return step_.records[static_cast<size_t>(index)]; }
   std::string rank(int index) const { return std::to_string(record(index).where.rank); }
-  void add(const std::string& what) {
-    faults_.push_back({name_of(entry_) + ": " + what, facts().breaks});
+  void add(const std::string& what, bool contradiction = false) {
+    const std::string tensor = name_of(entry_);
+    faults_.push_back({tensor + ": " + what, facts().breaks, tensor, contradiction});
   }
 
   bool shapes_agree() {
@@ -98,9 +99,11 @@ class Judge {
         if (first) {
           regions.push_back(&region);
         } else if (at->second.second != digest) {
+          const bool two_runs = entry_.site == kRunSite;
           add("ranks " + rank(at->second.first) + " and " + rank(index) +
-              (entry_.site == kRunSite ? " were written by two runs"
-                                       : " have copies of it that differ"));
+                  (two_runs ? " were written by two runs" : " have copies of it that differ"),
+              !two_runs);
+          return;
         }
       }
     }
@@ -158,12 +161,16 @@ void Capsule::look_for_faults() {
   for (const Entry& entry : entries_) Judge(step_, entry, faults_).run();
 }
 
-void Capsule::require_whole() const {
-  if (faults_.empty()) return;
+void Capsule::require_whole(bool contradictions_pass) const {
+  std::vector<const Fault*> grave;
+  for (const Fault& fault : faults_) {
+    if (!fault.contradiction || !contradictions_pass) grave.push_back(&fault);
+  }
+  if (grave.empty()) return;
   std::string more;
-  if (faults_.size() > 1) more = " (and " + std::to_string(faults_.size() - 1) + " more)";
+  if (grave.size() > 1) more = " (and " + std::to_string(grave.size() - 1) + " more)";
   fail(reader_,
-       "step " + std::to_string(step_.step) + " is not whole: " + faults_.front().what + more);
+       "step " + std::to_string(step_.step) + " is not whole: " + grave.front()->what + more);
 }
 
 }  // namespace nanhunt::capsule

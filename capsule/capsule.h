@@ -20,6 +20,8 @@ namespace nanhunt::capsule {
 struct Fault {
   std::string what;
   Level breaks = Level::kState;
+  std::string tensor = {};     // "site role"; "" when it is of the whole
+  bool contradiction = false;  // all of the tensor is there, and ranks say different things
 };
 
 // One logical tensor of the capsule: its rows, by rank.
@@ -45,8 +47,9 @@ class Capsule {
   // that wrote into one folder, tensors that the ranks' regions do not cover, copies of one region
   // that differ. Empty: whole. Values are not read; load.h checks them as it reads.
   const std::vector<Fault>& faults() const { return faults_; }
-  // Throws Error(kUnreadable) with the first fault and their number.
-  void require_whole() const;
+  // Throws Error(kUnreadable) with the first fault and their number. Contradictions may pass: then
+  // all is there, and the caller says what contradicts what.
+  void require_whole(bool contradictions_pass = false) const;
 
  private:
   void look_for_faults();

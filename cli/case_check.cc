@@ -11,6 +11,7 @@
 #include "cli/fault_draw.h"
 #include "cli/plant.h"
 #include "cli/trace_pairs.h"
+#include "repro/case_report.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
@@ -95,6 +96,29 @@ void score_processes(CheckRow& row, Variant& variant, const ablate::Hunt& hunt,
   row.scores.push_back(flat_score("digests", digest_difference(threads, processes)));
 }
 
+repro::Report report_on(const Variant& variant) {
+  const int64_t at = variant.the_case.steps / 2;
+  return repro::save_and_resume(*variant.bench, variant.thresholds, at);
+}
+
+// A case of `nanhunt repro`: its levels; and without the fault, equal at both.
+std::vector<CheckRow> check_repro(const std::filesystem::path& case_file,
+                                  const CheckOptions& options, const Expectation& expectation,
+                                  const std::string& drawn, ablate::ChildRunner& children) {
+  const std::string name = case_file.stem().string();
+  const Expectation equal{{{"state", "equal"}, {"replay", "equal"}}};
+  const auto check = [&](const std::string& folder, bool with_fault, const Expectation& expected) {
+    return [&, folder, with_fault](CheckRow& row) {
+      const auto variant = make_variant(case_file, options, folder, with_fault, children);
+      const repro::Report report = report_on(*variant);
+      row.thresholds_sha256 = report.thresholds_sha256;
+      row.scores = score(expected, report);
+    };
+  };
+  return {timed(name, drawn, check("drawn", true, expectation)),
+          timed(name + " twin", "no fault", check("twin", false, equal))};
+}
+
 }  // namespace
 
 std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
@@ -104,6 +128,8 @@ std::vector<CheckRow> check_case(const std::filesystem::path& case_file,
   Expectation expectation = read_expectation(case_file, fault.numbers);
   if (!options.ablate) expectation.fields.erase("cause");
   const std::string drawn = describe(fault);
+  if (is_about_repro(expectation))
+    return check_repro(case_file, options, expectation, drawn, children);
   std::vector<CheckRow> rows;
   std::unique_ptr<Variant> failing;
   std::optional<ablate::Hunt> hunt;

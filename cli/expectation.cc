@@ -199,6 +199,32 @@ std::vector<FieldScore> score(const Expectation& expectation, const compare::Ver
   return scores;
 }
 
+bool is_about_repro(const Expectation& expectation) {
+  return expectation.fields.contains("state") || expectation.fields.contains("replay");
+}
+
+std::vector<FieldScore> score(const Expectation& expectation, const repro::Report& report) {
+  std::vector<FieldScore> scores;
+  std::vector<std::string> lines;
+  for (const repro::LevelReport& level : report.levels) {
+    for (const std::string& line : level.evidence) lines.push_back(line);
+    const std::string field(capsule::name_of(level.level));
+    const auto expected = expectation.fields.find(field);
+    if (expected == expectation.fields.end()) continue;
+    const std::string got(repro::name_of(level.verdict));
+    scores.push_back({field, expected->second, got, got == expected->second});
+  }
+  if (const auto expected = expectation.fields.find("evidence");
+      expected != expectation.fields.end()) {
+    const auto found = std::ranges::find_if(lines, [&](const std::string& line) {
+      return line.find(expected->second) != std::string::npos;
+    });
+    const bool told = found != lines.end();
+    scores.push_back({"evidence", expected->second, told ? *found : "no such line", told});
+  }
+  return scores;
+}
+
 bool all_same(const std::vector<FieldScore>& scores) {
   return std::all_of(scores.begin(), scores.end(),
                      [](const FieldScore& each) { return each.same; });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/verdict.h"
+#include "repro/report.h"
 #include "trace/run_facts.h"
 
 namespace nanhunt::cli {
@@ -34,6 +35,9 @@ struct FieldScore {
 std::vector<FieldScore> score(const Expectation& expectation, const compare::Verdict& verdict,
                               const std::vector<trace::RunFacts>& candidate,
                               const std::vector<trace::RunFacts>& reference);
+// `state` and `replay`: verdicts of the levels; `evidence`: part of a line of either.
+std::vector<FieldScore> score(const Expectation& expectation, const repro::Report& report);
+bool is_about_repro(const Expectation& expectation);
 bool all_same(const std::vector<FieldScore>& scores);
 
 // Whether the ranks of a finding are those that the words say:

@@ -2,6 +2,8 @@
 #include "repro/case_report.h"
 
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "compare/judge.h"
 #include "repro/state_level.h"
@@ -31,7 +33,10 @@ LevelReport state_level(const At& a, const At& b) {
   level.threshold = "equal values; layout-bound state in the same layout only";
   level.artifacts = {a.folder, b.folder};
   level.commands = {"nanhunt repro --state " + a.text() + " " + b.text()};
-  const StateComparison state = compare_state(Capsule(a.folder, a.step), Capsule(b.folder, b.step));
+  return level;
+}
+
+void judge_state(LevelReport& level, const StateComparison& state) {
   level.verdict = state.differences.empty() ? LevelVerdict::kEqual : LevelVerdict::kDifferent;
   level.evidence.push_back(std::to_string(state.equal) + " of " + std::to_string(state.tensors) +
                            " tensors are equal");
@@ -39,7 +44,27 @@ LevelReport state_level(const At& a, const At& b) {
     level.evidence.push_back(difference.tensor + " " + difference.what);
   for (const auto& name : state.not_compared)
     level.evidence.push_back(name + " is bound to its layout: not compared, rebuilt on load");
-  return level;
+}
+
+// A state whose own ranks disagree is refused by whoever would load it: that is the finding.
+// nullopt when they agree.
+std::optional<Report> contradiction_report(Report report, const At& saved) {
+  const Capsule capsule(saved.folder, saved.step);
+  capsule.require_whole(true);
+  if (capsule.faults().empty()) return std::nullopt;
+  LevelReport state = state_level(saved, saved);
+  state.verdict = LevelVerdict::kDifferent;
+  state.commands = {"nanhunt scan " + saved.folder.string()};
+  state.evidence.push_back(
+      "the ranks of the run that saved it disagree: nothing can go on from it");
+  for (const auto& fault : capsule.faults()) state.evidence.push_back(fault.what);
+  LevelReport replay;
+  replay.level = capsule::Level::kReplay;
+  replay.observable = "every tensor of the steps after it";
+  replay.threshold = "bit for bit, or the envelope";
+  replay.evidence = {"there is no state to go on from"};
+  report.levels = {state, replay};
+  return report;
 }
 
 void check_it_ran(const Run& run, const std::string& purpose) {
@@ -98,6 +123,26 @@ void judge_envelope(LevelReport& level, Bench& bench, const Run& candidate, cons
   if (!clean) level.evidence.push_back(first_finding(verdict));
 }
 
+StateComparison compare(const At& a, const At& b) {
+  return compare_state(Capsule(a.folder, a.step), Capsule(b.folder, b.step));
+}
+
+// The state that the steps left. What was another before them says nothing about them.
+void judge_end(LevelReport& level, const StateComparison& start, const StateComparison& end) {
+  std::set<std::string> known;
+  for (const auto& difference : start.differences) known.insert(difference.tensor);
+  std::vector<const StateDifference*> made;
+  for (const auto& difference : end.differences) {
+    if (!known.contains(difference.tensor)) made.push_back(&difference);
+  }
+  level.evidence.push_back("state after them: " + std::to_string(end.equal) + " of " +
+                           std::to_string(end.tensors) + " tensors are equal, " +
+                           std::to_string(made.size()) + " differ that were equal before");
+  if (made.empty()) return;
+  level.evidence.push_back("first of them: " + made.front()->tensor + " " + made.front()->what);
+  level.verdict = LevelVerdict::kDifferent;
+}
+
 LevelReport convergence_not_judged() {
   LevelReport level;
   level.level = capsule::Level::kConvergence;
@@ -138,22 +183,24 @@ Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64
   check_step(bench, at);
   Scope scope = full_scope(bench, at);
   const auto& settings = bench.the_case().failing;
+  Report report{
+      "save at step " + std::to_string(at) + " and resume there, against the straight run",
+      {},
+      thresholds.sha256()};
   const Run straight = run(bench, "straight run", settings, scope);
-  scope.capsules.resume = straight.capsules();
+  const At saved{straight.capsules(), at};
+  if (auto refused = contradiction_report(report, saved)) return *refused;
+  scope.capsules.resume = saved.folder;
   scope.capsules.resume_step = at;
   const Run resumed = run(bench, "resumed run", settings, scope);
-  Report report;
-  report.question =
-      "save at step " + std::to_string(at) + " and resume there, against the straight run";
-  report.thresholds_sha256 = thresholds.sha256();
-  report.levels.push_back(state_level({straight.capsules(), at}, {resumed.capsules(), at}));
-  LevelReport replay = replay_level(resumed, straight, at, scope.steps);
-  judge_bits(replay, resumed, straight, thresholds);
-  const LevelReport end =
-      state_level({straight.capsules(), scope.steps}, {resumed.capsules(), scope.steps});
-  for (const auto& line : end.evidence) replay.evidence.push_back("at the end: " + line);
-  if (end.verdict == LevelVerdict::kDifferent) replay.verdict = LevelVerdict::kDifferent;
-  report.levels.push_back(replay);
+  const At loaded{resumed.capsules(), at};
+  const auto state = compare(saved, loaded);
+  report.levels.push_back(state_level(saved, loaded));
+  judge_state(report.levels.back(), state);
+  report.levels.push_back(replay_level(resumed, straight, at, scope.steps));
+  judge_bits(report.levels.back(), resumed, straight, thresholds);
+  judge_end(report.levels.back(), state,
+            compare({saved.folder, scope.steps}, {loaded.folder, scope.steps}));
   report.levels.push_back(convergence_not_judged());
   return report;
 }
@@ -161,21 +208,23 @@ Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64
 Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int64_t at) {
   check_step(bench, at);
   Scope scope = full_scope(bench, at);
-  const Run saved = run(bench, "side that saves", bench.the_case().failing, scope);
-  scope.capsules.resume = saved.capsules();
+  const auto& the_case = bench.the_case();
+  Report report{"saved at step " + std::to_string(at) + " with " +
+                    ablate::describe(the_case.subject, the_case.failing) + ", resumed with " +
+                    ablate::describe(the_case.subject, the_case.reference),
+                {},
+                thresholds.sha256()};
+  const Run first = run(bench, "side that saves", the_case.failing, scope);
+  const At saved{first.capsules(), at};
+  if (auto refused = contradiction_report(report, saved)) return *refused;
+  scope.capsules.resume = saved.folder;
   scope.capsules.resume_step = at;
-  const Run loaded =
-      run(bench, "reference side, from the capsule", bench.the_case().reference, scope);
-  Report report;
-  report.question = "saved at step " + std::to_string(at) + " with " +
-                    ablate::describe(bench.the_case().subject, bench.the_case().failing) +
-                    ", resumed with " +
-                    ablate::describe(bench.the_case().subject, bench.the_case().reference);
-  report.thresholds_sha256 = thresholds.sha256();
-  report.levels.push_back(state_level({saved.capsules(), at}, {loaded.capsules(), at}));
-  LevelReport replay = replay_level(saved, loaded, at, scope.steps);
-  judge_envelope(replay, bench, saved, loaded, scope);
-  report.levels.push_back(replay);
+  const Run second = run(bench, "reference side, from the capsule", the_case.reference, scope);
+  const At loaded{second.capsules(), at};
+  report.levels.push_back(state_level(saved, loaded));
+  judge_state(report.levels.back(), compare(saved, loaded));
+  report.levels.push_back(replay_level(first, second, at, scope.steps));
+  judge_envelope(report.levels.back(), bench, first, second, scope);
   report.levels.push_back(convergence_not_judged());
   return report;
 }
@@ -189,6 +238,7 @@ Report state_and_state(const std::filesystem::path& a, int64_t step_of_a,
       second{b, Capsule(b, step_of_b).step().step};
   report.question = "capsule " + first.text() + " against " + second.text();
   report.levels.push_back(state_level(first, second));
+  judge_state(report.levels.back(), compare(first, second));
   return report;
 }
 

@@ -121,6 +121,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 
 std::string describe_values(const StateSide& a, const StateSide& b) {
   const std::vector<double> mine = values_of(a), other = values_of(b);
+  if (mine.size() == 1) return "is " + number(mine[0]) + " in A, " + number(other[0]) + " in B";
   if (all_zero(mine) != all_zero(other))
     return std::string("is all zero in ") + (all_zero(mine) ? "A" : "B");
   const std::string shifted = shifted_piece(b, mine, other);

@@ -73,12 +73,25 @@ class Comparison {
                         " only: without it " + std::string(facts.lost));
       return;
     }
+    if (const std::string what = contradiction(name); !what.empty()) return differs(name, what);
     if (facts.layout_bound) return by_rank(name);
     if (key_of(a_, in_a->second) == key_of(b_, in_b->second)) {
       ++result_.equal;
       return;
     }
     differs(name, describe(name, in_a->second, in_b->second));
+  }
+
+  // What a side's own ranks say differently of it; "" when they agree.
+  std::string contradiction(const Name& name) const {
+    const std::string tensor = name.first + " " + name.second;
+    for (const auto& [side, capsule] : {std::pair("A", &a_), std::pair("B", &b_)}) {
+      for (const capsule::Fault& fault : capsule->faults()) {
+        if (fault.tensor == tensor)
+          return std::string("in ") + side + ": " + fault.what.substr(tensor.size() + 2);
+      }
+    }
+    return "";
   }
 
   // Each rank's own.
@@ -139,8 +152,8 @@ class Comparison {
 }  // namespace
 
 StateComparison compare_state(const Capsule& a, const Capsule& b) {
-  a.require_whole();
-  b.require_whole();
+  a.require_whole(true);
+  b.require_whole(true);
   return Comparison(a, b).run();
 }
 

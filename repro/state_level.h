@@ -27,7 +27,8 @@ struct StateComparison {
 };
 
 // Values are read for tensors that differ, one at a time, and checked against their digests. Throws
-// Error(kUnreadable) when one of the capsules is not whole.
+// Error(kUnreadable) when one of the capsules is not whole; copies that differ within one are a
+// difference.
 StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b);
 
 }  // namespace nanhunt::repro

@@ -110,6 +110,21 @@ void move_parameters(RankContext& context, Model& model) {
   }
 }
 
+// What the loading program of a public report forgot.
+void break_loaded(RankContext& context, Model& model) {
+  for (Parameter& parameter : model.parameters.in_model_order()) {
+    if (context.is_resumed_with(FaultName::kMastersFromValues))
+      parameter.master.copy_(parameter.value.detach());
+    if (parameter.frozen && context.is_resumed_with(FaultName::kFrozenMomentLost))
+      parameter.exp_avg.zero_();
+  }
+}
+
+void forget_values(RankContext& context, std::vector<StateTensor>& state) {
+  if (context.mesh.dp_rank == 0 || !context.is_resumed_with(FaultName::kValuesNotGathered)) return;
+  std::erase_if(state, [](const StateTensor& tensor) { return tensor.role == "param"; });
+}
+
 }  // namespace
 
 bool capsule_is_due(const Config& config, int64_t step) {
@@ -158,8 +173,10 @@ void resume_rank(RankContext& context, Model& model, const Batch& next) {
   std::vector<StateTensor> all = parameter_state(context, model);
   for (const auto& list : {shared_state(context), loaded})
     all.insert(all.end(), list.begin(), list.end());
+  forget_values(context, all);
   say_lost(context, load_all(context, capsule, all));
   check_batch(loaded, drawn);
+  break_loaded(context, model);
   move_parameters(context, model);
 }
 

@@ -13,6 +13,10 @@
 
 namespace nanhunt::mini {
 
+// A matrix that the loss does not reach: idle, its gradient is all zero; frozen, the optimizer leaves
+// it alone, and its moments are those of earlier steps.
+enum class Pooler { kNone, kIdle, kFrozen };
+
 // Capsules, docs/capsule.md.
 struct CapsuleOptions {
   std::string out;       // folder; "": none is written
@@ -30,7 +34,7 @@ struct Config {
   int64_t global_batch = 4;
   bool learned_positions = false;  // else rotary
   bool qkv_bias = false;
-  bool pooler = false;  // a matrix that the loss does not reach: its gradient is all zero
+  Pooler pooler = Pooler::kNone;
   double dropout = 0;    // rate, before each residual add
   bool ragged = false;  // samples of several lengths, one of 1 token
   uint64_t seed = 1;    // weights and batch

@@ -17,7 +17,8 @@ namespace {
 // number in [0, 1), is below the rate.
 at::Tensor draw_mask(const RankContext& context, const std::string& site, at::IntArrayRef shape) {
   const Config& config = context.config;
-  const uint64_t key = stream_key("dropout." + site, config.seed);
+  const bool redrawn = context.is_resumed_with(FaultName::kMasksRedrawn);
+  const uint64_t key = stream_key((redrawn ? "resumed." : "dropout.") + site, config.seed);
   const int64_t tokens = shape[0], samples = shape[1], channels = shape[2];
   const int64_t first_token = context.sequence_parallel() ? context.mesh.tp_rank * tokens : 0;
   const int64_t first = context.step * config.global_batch +

@@ -35,6 +35,12 @@ constexpr std::pair<std::string_view, FaultName> kNames[] = {
     {"gelu_tanh", FaultName::kGeluTanh},
     {"softmax_scale", FaultName::kSoftmaxScale},
     {"loss_denominator", FaultName::kLossDenominator},
+    {"masters_from_values", FaultName::kMastersFromValues},
+    {"step_not_restored", FaultName::kStepNotRestored},
+    {"data_from_start", FaultName::kDataFromStart},
+    {"values_not_gathered", FaultName::kValuesNotGathered},
+    {"masks_redrawn", FaultName::kMasksRedrawn},
+    {"frozen_moment_lost", FaultName::kFrozenMomentLost},
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {

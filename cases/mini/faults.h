@@ -41,6 +41,13 @@ enum class FaultName {
   kGeluTanh,         // tanh form where erf is meant, coefficient off
   kSoftmaxScale,     // scale 1/k instead of 1/sqrt(k)
   kLossDenominator,  // token count off by the number of samples
+  // In a run that goes on from a capsule
+  kMastersFromValues,  // masters are made of the loaded values, not loaded
+  kStepNotRestored,    // the optimizer counts its steps from 0 again
+  kDataFromStart,      // after the first batch the data begin anew
+  kValuesNotGathered,  // data-parallel ranks but the first keep the values they were built with
+  kMasksRedrawn,       // dropout draws from another stream
+  kFrozenMomentLost,   // exp_avg of a frozen parameter is zeroed
 };
 
 struct Fault {

@@ -57,6 +57,13 @@ Block add_block(RankContext& context, Parameters& parameters, int64_t layer) {
   return block;
 }
 
+// As a stage of training left it that did update it.
+void freeze(Parameter& parameter) {
+  parameter.frozen = true;
+  parameter.exp_avg.copy_(parameter.master).mul_(0.1);
+  parameter.exp_avg_sq.copy_(parameter.exp_avg).square_();
+}
+
 }  // namespace
 
 Model build_model(RankContext& context) {
@@ -79,9 +86,10 @@ Model build_model(RankContext& context) {
   }
   model.final_norm = {"decoder.final_layernorm",
                       add_norm(context, parameters, "decoder.final_layernorm")};
-  if (config.pooler) {
-    parameters.add(context,
-                   {"pooler.weight", {{"out", "in"}, {config.hidden, config.hidden}, -1}});
+  if (config.pooler != Pooler::kNone) {
+    Parameter& pooler = parameters.add(
+        context, {"pooler.weight", {{"out", "in"}, {config.hidden, config.hidden}, -1}});
+    if (config.pooler == Pooler::kFrozen) freeze(pooler);
   }
   model.output = {"output_layer", -1, -1, config.hidden, config.vocabulary, model.embedding.words};
   return model;

@@ -83,7 +83,9 @@ Parameter& Parameters::add(RankContext& context, const ParameterRequest& request
 
 std::vector<Parameter*> Parameters::reversed() {
   std::vector<Parameter*> result;
-  for (Parameter& parameter : list_) result.push_back(&parameter);
+  for (Parameter& parameter : list_) {
+    if (!parameter.frozen) result.push_back(&parameter);
+  }
   std::reverse(result.begin(), result.end());
   return result;
 }

@@ -20,6 +20,7 @@ struct Parameter {
   // Each tp rank sees some of the tokens only: gradients are summed over tp at the end of the step.
   bool sequence_parallel = false;
   bool decays = false;  // weight decay: matrices only
+  bool frozen = false;  // no gradient, no update
 
   at::Tensor value;       // leaf; FP32 storage, values of the training type
   at::Tensor master;      // FP32
@@ -47,7 +48,7 @@ class Parameters {
 
   std::deque<Parameter>& in_model_order() { return list_; }
   const std::deque<Parameter>& in_model_order() const { return list_; }
-  // As Megatron's gradient buffers hold them.
+  // As Megatron's gradient buffers hold them; without the frozen ones.
   std::vector<Parameter*> reversed();
 
  private:

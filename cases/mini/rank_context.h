@@ -44,6 +44,13 @@ struct RankContext {
   // Faults of one layer.
   bool is_in_layer(FaultName name, int64_t layer) const { return is(name) && fault.layer == layer; }
 
+  // Faults of a run that goes on from a capsule.
+  bool is_resumed_with(FaultName name) const { return config.first_step > 0 && is(name); }
+  // Updates that the optimizer counts before this step.
+  int64_t optimizer_step() const {
+    return is_resumed_with(FaultName::kStepNotRestored) ? step - config.first_step : step;
+  }
+
   bool sequence_parallel() const { return config.sequence_parallel && config.tp > 1; }
   ReduceOptions reduce_options(trace::DType storage,
                                trace::ReduceOp op = trace::ReduceOp::kSum) const {

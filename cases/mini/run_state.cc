@@ -66,7 +66,7 @@ std::vector<StateTensor> shared_state(RankContext& context) {
   const auto number = [&](const char* role, double value) {
     state.push_back({"optimizer.groups.0", role, placement, at::scalar_tensor(value, at::kDouble)});
   };
-  count("optimizer", "step", context.step);
+  count("optimizer", "step", context.optimizer_step());
   number("lr", config.learning_rate);
   number("beta1", config.beta1);
   number("beta2", config.beta2);

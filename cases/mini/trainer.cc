@@ -36,8 +36,15 @@ StepResult train_step(RankContext& context, Model& model, GradBuffer& gradients,
   }
   gradients.finish();
   const OptimizerGradients final_gradients = finalize_gradients(context, model.parameters);
-  update_parameters(context, final_gradients, context.step + 1);
+  update_parameters(context, final_gradients, context.optimizer_step() + 1);
   return {context.step, global_loss(context, loss), final_gradients.norm};
+}
+
+Batch next_batch(const RankContext& context, const std::string& text) {
+  const int64_t first = context.config.first_step;
+  const bool anew =
+      context.step > first && context.is_resumed_with(FaultName::kDataFromStart);
+  return draw_batch(text, context.config, anew ? context.step - first : context.step);
 }
 
 }  // namespace
@@ -57,14 +64,14 @@ void train(RankContext& context, const std::string& text, const Persistence& per
     }
   };
   for (; context.step < config.steps; ++context.step) {
-    const Batch batch = draw_batch(text, config, context.step);
+    const Batch batch = next_batch(context, text);
     keep_state(batch);
     context.taps.begin_step(context.step);
     const StepResult result = train_step(context, model, gradients, batch);
     context.taps.end_step();
     on_step(result, model);
   }
-  keep_state(draw_batch(text, config, context.step));
+  keep_state(next_batch(context, text));
 }
 
 }  // namespace nanhunt::mini

@@ -130,6 +130,18 @@ TEST_F(StateLevel, AStreamOfOneRankIsNamed) {
   EXPECT_EQ(what, "rng.cpu state is another on rank 3");
 }
 
+TEST_F(StateLevel, CopiesThatDifferAreADifference) {
+  const std::string what = difference([](trace::Segment& segment) {
+    if (segment.rank != 2) return;
+    const size_t i = index_of(segment, "bias", "param");
+    segment.values[i][1] ^= std::byte{1};
+    print_again(segment, i);
+  });
+  EXPECT_EQ(what,
+            "decoder.layers.0.mlp.linear_fc1.bias param in B: ranks 0 and 2 have copies of it that "
+            "differ");
+}
+
 TEST_F(StateLevel, NothingIsComparedWithHalfACapsule) {
   write_capsule(a_.path(), kLayout, 4);
   write_capsule(b_.path(), kLayout, 4);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// `nanhunt repro` on cases that break a level: the right one is named, with its first evidence, and
+// the twin without the fault is equal at all of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/program.h"
+
+namespace nanhunt::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+struct Reported {
+  int status = -1;
+  std::string errors;
+  std::map<std::string, std::string> verdicts, evidence, implies;  // by level
+};
+
+Reported repro(const fs::path& the_case, std::vector<std::string> more) {
+  const TemporaryFolder work;
+  std::vector<std::string> words{"repro", the_case.string(), "--json", "--out",
+                                 (work / "work").string()};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ended ended = nanhunt(words);
+  Reported reported{ended.status, ended.errors, {}, {}, {}};
+  const auto json = nlohmann::json::parse(ended.output, nullptr, false);
+  if (json.is_discarded()) return reported;
+  for (const auto& level : json.at("levels")) {
+    const std::string name = level.at("level");
+    reported.verdicts[name] = level.at("verdict");
+    reported.implies[name] = level.at("implies");
+    for (const std::string line : level.at("evidence")) reported.evidence[name] += line + "\n";
+  }
+  return reported;
+}
+
+struct Broken {
+  const char* name;
+  const char* state;         // verdict
+  const char* replay;        // verdict
+  const char* evidence_of;   // level
+  const char* evidence;      // part of it
+  const char* implies = "";  // of that level
+};
+
+void PrintTo(const Broken& broken, std::ostream* out) {
+  *out << broken.name;
+}
+
+class ReproCases : public testing::TestWithParam<Broken> {
+ protected:
+  fs::path file() const {
+    return cases_folder() / "resume" / (std::string(GetParam().name) + ".case");
+  }
+};
+
+TEST_P(ReproCases, BreakTheirLevel) {
+  const Reported reported = repro(file(), {});
+  EXPECT_EQ(reported.status, 1) << reported.errors;
+  EXPECT_EQ(reported.verdicts.at("state"), GetParam().state) << reported.evidence.at("state");
+  EXPECT_EQ(reported.verdicts.at("replay"), GetParam().replay) << reported.evidence.at("replay");
+  EXPECT_THAT(reported.evidence.at(GetParam().evidence_of), HasSubstr(GetParam().evidence));
+  EXPECT_THAT(reported.implies.at(GetParam().evidence_of), HasSubstr(GetParam().implies));
+}
+
+TEST_P(ReproCases, AreEqualWithoutTheFault) {
+  const Reported reported = repro(file(), {"--healthy"});
+  EXPECT_EQ(reported.status, 0) << reported.errors;
+  EXPECT_EQ(reported.verdicts.at("state"), "equal") << reported.evidence.at("state");
+  EXPECT_EQ(reported.verdicts.at("replay"), "equal") << reported.evidence.at("replay");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Resume, ReproCases,
+    testing::Values(
+        Broken{"b19_values_not_gathered", "different", "different", "state",
+               "param in B: ranks 0 and 2 have copies of it that differ", "replay and convergence"},
+        Broken{"b32_masters_from_values", "different", "different", "state", "master differs in",
+               "replay and convergence"},
+        Broken{"b33_step_not_restored", "different", "different", "state",
+               "optimizer step is 2 in A, 0 in B", "replay and convergence"},
+        Broken{"b34_data_from_start", "equal", "different", "replay", "tokens",
+               "data, RNG, kernels"},
+        Broken{"b36_masks_redrawn", "equal", "different", "replay", "mask", "data, RNG, kernels"},
+        Broken{"frozen_moment_lost", "different", "equal", "state",
+               "pooler.weight exp_avg is all zero in B"}));
+
+TEST(ReproLayouts, OneLayoutIntoAnotherIsWithin) {
+  for (const char* layout : {"--set=parallel.tp=4", "--set=parallel.dp=2"}) {
+    const Reported reported = repro(cases_folder() / "resume" / "b33_step_not_restored.case",
+                                    {"--healthy", "--layouts", layout});
+    EXPECT_EQ(reported.status, 0) << reported.errors;
+    EXPECT_EQ(reported.verdicts.at("state"), "equal");
+    EXPECT_EQ(reported.verdicts.at("replay"), "within") << reported.evidence.at("replay");
+  }
+}
+
+TEST(ReproLayouts, AFaultOfTheLayoutIsOutOfIt) {
+  const Reported reported =
+      repro(cases_folder() / "b04_row_bias_on_every_rank.case", {"--layouts", "--steps=2"});
+  EXPECT_EQ(reported.status, 1) << reported.errors;
+  EXPECT_EQ(reported.verdicts.at("state"), "equal") << reported.evidence.at("state");
+  EXPECT_EQ(reported.verdicts.at("replay"), "different") << reported.evidence.at("replay");
+  EXPECT_THAT(reported.evidence.at("replay"), HasSubstr("linear_proj"));
+}
+
+// Norm weights whose gradients were never summed have drifted apart before the state is saved.
+TEST(ReproState, RanksThatDisagreeAreTheFinding) {
+  const Reported reported = repro(cases_folder() / "b01_norm_grad_not_summed.case", {"--steps=2"});
+  EXPECT_EQ(reported.status, 1) << reported.errors;
+  EXPECT_EQ(reported.verdicts.at("state"), "different");
+  EXPECT_EQ(reported.verdicts.at("replay"), "not judged");
+  EXPECT_THAT(reported.evidence.at("state"),
+              HasSubstr("layernorm.weight master: ranks 0 and 1 have copies of it that differ"));
+}
+
+TEST(ReproRefuses, ASubjectWithoutCapsules) {
+  const TemporaryFolder folder;
+  const Ended ended = nanhunt({"repro", (cases_folder() / "shared_code" / "healthy.case").string(),
+                               "--steps=2", "--out", (folder / "work").string()});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("has no `capsules =`: its runs cannot be saved"));
+}
+
+TEST(ReproRefuses, AStepThatIsNotInsideTheCase) {
+  const TemporaryFolder folder;
+  const Ended ended =
+      nanhunt({"repro", (cases_folder() / "resume" / "b33_step_not_restored.case").string(),
+               "--at=4", "--out", (folder / "work").string()});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("step 4 is not inside the case's 4 steps"));
+}
+
+}  // namespace
+}  // namespace nanhunt::e2e
