@@ -21,6 +21,10 @@ RunRequest Bench::request(const std::string& purpose, const Settings& settings,
   request.plan.full_phases = scope.full_phases;
   request.plan.steps = scope.captured;
   request.capsules = scope.capsules;
+  if (request.capsules.resume.empty()) {
+    request.capsules.resume = case_.capsule.resume;
+    request.capsules.resume_step = case_.capsule.resume_step;
+  }
   request.timeout_s = case_.timeout_s;
   return request;
 }

@@ -4,6 +4,7 @@
 #include "ablate/nearest.h"
 #include "ablate/options_file.h"
 #include "ablate/schema.h"
+#include "capsule/name.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -24,6 +25,14 @@ std::pair<std::string, std::string> name_and_value(const std::string& assignment
                        "'" + assignment + "' is no setting; write NAME=VALUE");
   }
   return {assignment.substr(0, equals), assignment.substr(equals + 1)};
+}
+
+// A relative folder is one beside the case file.
+void set_capsule(Case& the_case, const std::string& text) {
+  const capsule::Name name = capsule::parse_name(text);
+  the_case.capsule.resume =
+      (std::filesystem::absolute(the_case.path).parent_path() / name.folder).lexically_normal();
+  the_case.capsule.resume_step = name.step;
 }
 
 // Errors of settings get the place in the file.
@@ -50,6 +59,8 @@ void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_c
   } else if (entry.pattern == "reference.*") {
     at_entry(file, entry,
              [&] { set_value(the_case.subject, the_case.reference, entry.name, entry.value); });
+  } else if (entry.pattern == "capsule") {
+    at_entry(file, entry, [&] { set_capsule(the_case, entry.value); });
   } else if (entry.pattern == "intended") {
     the_case.intended = split_words(entry.value);
   } else if (entry.pattern == "thresholds.*") {

@@ -29,6 +29,7 @@ struct Case {
   Settings reference;
   std::map<std::string, double> thresholds;  // overrides
   std::vector<std::string> intended;         // keys of semantic changes that are meant
+  CapsuleRequest capsule;                    // that all runs go on from, where the case has one
 };
 
 // The file itself, or the same name with ".case" added; Error(kUsage) naming what was looked for.

@@ -28,12 +28,12 @@ const std::vector<Leaf>& subject_schema() {
 
 const std::vector<Leaf>& case_schema() {
   static const std::vector<Leaf> schema = {
-      {"subject"},      {"level"},          {"steps"},          {"timeout_s"},
-      {"intended"},     {"set.*"},          {"reference.*"},    {"thresholds.*"},
-      {"fault.*"},      {"expect.verdict"}, {"expect.site"},    {"expect.phase"},
-      {"expect.role"},  {"expect.ranks"},   {"expect.lineage"}, {"expect.signature"},
-      {"expect.cause"}, {"expect.blame"},  {"expect.state"},    {"expect.replay"},
-      {"expect.evidence"},
+      {"subject"},       {"capsule"},          {"level"},          {"steps"},
+      {"timeout_s"},     {"intended"},         {"set.*"},          {"reference.*"},
+      {"thresholds.*"},  {"fault.*"},          {"expect.verdict"}, {"expect.site"},
+      {"expect.phase"},  {"expect.role"},      {"expect.ranks"},   {"expect.lineage"},
+      {"expect.cause"},  {"expect.signature"}, {"expect.blame"},   {"expect.state"},
+      {"expect.replay"}, {"expect.evidence"},
   };
   return schema;
 }

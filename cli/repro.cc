@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -15,25 +15,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-struct CapsuleName {
-  std::filesystem::path folder;
-  int64_t step = -1;  // the newest whole one
-};
-
-// "FOLDER" or "FOLDER@STEP".
-CapsuleName capsule_name(const std::string& text) {
-  const size_t at = text.rfind('@');
-  if (at == std::string::npos) return {text, -1};
-  CapsuleName name{text.substr(0, at), -1};
-  const char *begin = text.data() + at + 1, *end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(begin, end, name.step);
-  if (error != std::errc() || rest != end || name.step < 0)
-    throw trace::Error(trace::ErrorKind::kUsage, "'" + text + "' is no FOLDER@STEP");
-  return name;
-}
-
 repro::Report report_on_capsules(const Parsed& parsed) {
-  const CapsuleName a = capsule_name(parsed.text("CASE")), b = capsule_name(parsed.text("B"));
+  const auto a = capsule::parse_name(parsed.text("CASE")),
+             b = capsule::parse_name(parsed.text("B"));
   return repro::state_and_state(a.folder, a.step, b.folder, b.step, read_thresholds(parsed));
 }
 

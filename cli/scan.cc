@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -41,16 +42,20 @@ void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments,
   }
 }
 
-int scan_capsule(const trace::TraceReader& reader, bool as_json) {
-  const capsule::Report report = capsule::scan(capsule::Capsule(reader.folder()));
+int scan_capsule(const capsule::Name& name, bool as_json) {
+  const capsule::Report report = capsule::scan(capsule::Capsule(name.folder, name.step));
   std::printf("%s", as_json ? (capsule::to_json(report).dump(2) + "\n").c_str()
                             : capsule::to_text(report).c_str());
   return capsule::exit_status(report);
 }
 
 int scan_trace(const Parsed& parsed) {
-  const trace::TraceReader trace(parsed.text(kArgument));
-  if (capsule::holds_capsule(trace)) return scan_capsule(trace, parsed.flag("json"));
+  const capsule::Name name = capsule::parse_name(parsed.text(kArgument));
+  const trace::TraceReader trace(name.folder);
+  if (capsule::holds_capsule(trace)) return scan_capsule(name, parsed.flag("json"));
+  if (name.step >= 0)
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "@STEP is for capsules, and " + name.folder.string() + " is a trace");
   const oracle::Thresholds thresholds = read_thresholds(parsed);
   ProgressPrinter progress;
   compare::JudgeOptions judge;
@@ -79,7 +84,7 @@ int scan_command(const std::vector<std::string>& arguments) {
                                                    "exit status for `git bisect run`");
   const Parsed parsed = parse_options("scan", arguments, options, {kArgument});
   if (parsed.wants_help) return 0;
-  const Scanned kind = what_to_scan(parsed.text(kArgument));
+  const Scanned kind = what_to_scan(capsule::parse_name(parsed.text(kArgument)).folder);
   refuse_options_of_the_other_kind(arguments, kind);
   return kind == Scanned::kTrace ? scan_trace(parsed)
                                  : scan_checkpoint(parsed, parsed.text(kArgument));

@@ -51,8 +51,10 @@ void add_model(options::options_description& all, Config& config) {
       one_of<bool>(config.learned_positions, "positions", {{"rotary", false}, {"learned", true}}),
       "rotary or learned");
   add("qkv-bias", on_off(config.qkv_bias, "qkv-bias"), "bias on linear_qkv");
-  add("pooler", one_of<Pooler>(config.pooler, "pooler",
-                               {{"off", Pooler::kNone}, {"on", Pooler::kIdle}, {"frozen", Pooler::kFrozen}}),
+  add("pooler",
+      one_of<Pooler>(
+          config.pooler, "pooler",
+          {{"off", Pooler::kNone}, {"on", Pooler::kIdle}, {"frozen", Pooler::kFrozen}}),
       "a pooler that the loss does not reach, or that the optimizer leaves alone, too");
   add("dropout", options::value(&config.dropout), "rate before each residual add");
   add("ragged", on_off(config.ragged, "ragged"), "samples of several lengths, one of 1 token");

@@ -13,8 +13,8 @@
 
 namespace nanhunt::mini {
 
-// A matrix that the loss does not reach: idle, its gradient is all zero; frozen, the optimizer leaves
-// it alone, and its moments are those of earlier steps.
+// A matrix that the loss does not reach: idle, its gradient is all zero; frozen, the optimizer
+// leaves it alone, and its moments are those of earlier steps.
 enum class Pooler { kNone, kIdle, kFrozen };
 
 // Capsules, docs/capsule.md.

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/e2e/program.h"
+#include "tests/e2e/verdict_json.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -115,6 +115,40 @@ TEST(ReproState, RanksThatDisagreeAreTheFinding) {
   EXPECT_EQ(reported.verdicts.at("replay"), "not judged");
   EXPECT_THAT(reported.evidence.at("state"),
               HasSubstr("layernorm.weight master: ranks 0 and 1 have copies of it that differ"));
+}
+
+// All runs of a hunt go on from the capsule that the case names: the fault of a late step is found
+// without the steps before.
+class CaseFromACapsule : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string mini = (build_folder() / "cases/mini/mini").string();
+    const Ended saved = run({mini, "--tp=2", "--steps=40", "--capsule-every=40",
+                             "--capsules=" + (folder_ / "capsules").string()});
+    ASSERT_EQ(saved.status, 0) << saved.errors;
+    write(folder_ / "late.case",
+          "subject = " + (cases_folder() / "mini.subject").string() +
+              "\ncapsule = capsules@40\nsteps = 42\nlevel = stats\n"
+              "[set]\nparallel.tp = 2\n"
+              "[fault]\nname = row_bias_on_every_rank\nlayer = 1\nstep = 41\n");
+  }
+  Hunted hunted(std::vector<std::string> more) {
+    more.insert(more.end(), {"--out", (folder_ / "work").string()});
+    return hunt(folder_ / "late.case", more);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CaseFromACapsule, TheLateStepIsFound) {
+  const Hunted hunted = this->hunted({});
+  EXPECT_EQ(hunted.kind, "divergence") << hunted.describe();
+  EXPECT_EQ(hunted.step, 41);
+}
+
+TEST_F(CaseFromACapsule, ItsTwinIsClean) {
+  const Hunted hunted = this->hunted({"--healthy"});
+  EXPECT_EQ(hunted.kind, "clean") << hunted.describe();
 }
 
 TEST(ReproRefuses, ASubjectWithoutCapsules) {

@@ -17,7 +17,7 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"cases", {"trace", "capsule", "hooks", "cases"}},
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
-    {"ablate", {"trace", "oracle", "compare", "ablate"}},
+    {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
     {"repro", {"trace", "capsule", "oracle", "compare", "ablate", "repro"}},
     {"report", {"trace", "compare", "ablate", "report"}},
