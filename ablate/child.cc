@@ -85,8 +85,11 @@ void Running::spawn() {
   for (const auto& [key, value] : spec.environment) environment.set(key, value);
   const std::vector<std::string> arguments(spec.words.begin() + 1, spec.words.end());
   bp::group group;
-  bp::child child(bp::exe = program, bp::args = arguments, environment, group,
-                  bp::std_in<bp::null, bp::std_out> spec.output.string(),
+  const std::string folder = spec.folder.empty() ? "." : spec.folder.string();
+  // Boost.Process would run it where we are.
+  if (!std::filesystem::is_directory(folder)) throw std::runtime_error("no folder " + folder);
+  bp::child child(bp::exe = program, bp::args = arguments, bp::start_dir = folder, environment,
+                  group, bp::std_in<bp::null, bp::std_out> spec.output.string(),
                   bp::std_err > spec.errors.string());
   pid = child.id();
   child.detach();

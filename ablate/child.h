@@ -18,6 +18,7 @@ struct ChildSpec {
   std::filesystem::path output;                    // file for stdout
   std::filesystem::path errors;                    // file for stderr
   double timeout_s = 60;
+  std::filesystem::path folder = {};  // working directory; "": that of this process
 };
 
 enum class ChildEnd { kExited, kSignalled, kTimedOut, kNotStarted };

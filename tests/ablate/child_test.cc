@@ -66,6 +66,18 @@ TEST_F(Child, TellsTheExitStatusAndKeepsOutput) {
   EXPECT_EQ(tail_of(folder_ / "err", 1), "wrong");
 }
 
+TEST_F(Child, RunsInTheFolderAskedFor) {
+  const auto where = [&](const fs::path& folder) {
+    runner_.run({{"pwd", "-P"}, {}, folder_ / "out", folder_ / "err", 60, folder});
+    return text_of("out");
+  };
+  EXPECT_EQ(where(folder_), fs::canonical(folder_).string());
+  EXPECT_EQ(where({}), fs::canonical(fs::current_path()).string());
+  const ChildOutcome outcome =
+      runner_.run({{"pwd"}, {}, folder_ / "out", folder_ / "err", 60, folder_ / "missing"});
+  EXPECT_EQ(outcome.end, ChildEnd::kNotStarted);
+}
+
 TEST_F(Child, NamesTheSignal) {
   const ChildOutcome outcome = run("kill -SEGV $$");
   EXPECT_EQ(outcome.end, ChildEnd::kSignalled);
