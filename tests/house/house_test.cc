@@ -54,6 +54,8 @@ TEST(IncludeEdges, RefuseAnEdgeOutsideTheTable) {
   EXPECT_THAT(refused("compare/a.h", "#include \"ablate/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("compare/a.h", "#include \"checkpoint/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("checkpoint/a.h", "#include \"ablate/b.h\""), SizeIs(1));
+  EXPECT_THAT(refused("ablate/a.h", "#include \"bisect/b.h\""), SizeIs(1));
+  EXPECT_THAT(refused("bisect/a.h", "#include \"compare/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cli/a.cc", "#include \"cases/mini/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cli/a.cc", "#include \"hooks/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cases/plain/a.cc", "#include \"cases/mini/b.h\""), SizeIs(1));
@@ -74,6 +76,8 @@ TEST(IncludeEdges, AllowTheEdgesOfTheTable) {
   EXPECT_THAT(refused("cases/mini/a.cc", "#include \"hooks/taps.h\""), IsEmpty());
   EXPECT_THAT(refused("cli/a.cc", "#include \"ablate/search.h\""), IsEmpty());
   EXPECT_THAT(refused("cli/a.cc", "#include \"checkpoint/scan.h\""), IsEmpty());
+  EXPECT_THAT(refused("cli/a.cc", "#include \"bisect/b.h\""), IsEmpty());
+  EXPECT_THAT(refused("bisect/a.cc", "#include \"ablate/child.h\""), IsEmpty());
   EXPECT_THAT(refused("checkpoint/a.cc", "#include \"compare/verdict.h\""), IsEmpty());
   EXPECT_THAT(refused("trace/a.cc", "#include <hdf5.h>"), IsEmpty());
   EXPECT_THAT(refused("trace/a.cc", "#include <vector>"), IsEmpty());

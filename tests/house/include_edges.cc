@@ -10,25 +10,33 @@
 namespace nanhunt::house {
 namespace {
 
-const std::map<std::string, std::set<std::string>> kAllowed = {
+using Folders = std::set<std::string>;
+
+Folders with(Folders folders, const Folders& more) {
+  folders.insert(more.begin(), more.end());
+  return folders;
+}
+
+// What reads traces and knows no torch.
+const Folders kAnalysis = {"trace",  "capsule", "oracle", "compare", "checkpoint",
+                           "ablate", "bisect",  "repro",  "report",  "cli"};
+const Folders kBench = with(kAnalysis, {"hooks", "cases", "bench"});
+
+const std::map<std::string, Folders> kAllowed = {
     {"trace", {"trace"}},
     {"capsule", {"trace", "capsule"}},
     {"hooks", {"trace", "capsule", "hooks"}},
     {"cases", {"trace", "capsule", "hooks", "cases"}},
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
-    {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
+    {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
+    {"bisect", {"trace", "ablate", "bisect"}},
     {"repro", {"trace", "capsule", "oracle", "compare", "ablate", "repro"}},
     {"report", {"trace", "compare", "ablate", "report"}},
-    {"cli",
-     {"trace", "capsule", "oracle", "compare", "checkpoint", "ablate", "repro", "report", "cli"}},
-    {"bench",
-     {"trace", "capsule", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "repro",
-      "report", "cli", "bench"}},
-    {"tests",
-     {"trace", "capsule", "hooks", "cases", "oracle", "compare", "checkpoint", "ablate", "repro",
-      "report", "cli", "bench", "tests"}},
+    {"cli", kAnalysis},
+    {"bench", kBench},
+    {"tests", with(kBench, {"tests"})},
 };
 
 // Libraries that only some folders know, by the first part of the include.

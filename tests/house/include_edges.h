@@ -5,6 +5,7 @@
 //
 //   trace <- hooks <- cases          trace <- oracle <- compare <- ablate <- report <- cli
 //                                                       compare <- checkpoint <- cli
+//                                                                  ablate <- bisect <- cli
 //
 // LibTorch is known to hooks and cases alone, HDF5 to trace alone; cases/plain and cases/mini know
 // nothing of each other, because one is held against the other. tests/ and bench/ may include all.
