@@ -62,6 +62,8 @@ const std::vector<Command>& commands() {
       {"compare", "TRACE REFERENCE", "first divergence of two traces", compare_command},
       {"ablate", "CASE", "which toggles explain the failure", ablate_command},
       {"repro", "CASE | A B", "three levels: state, step replay, convergence", repro_command},
+      {"bisect", "-- COMMAND {item}", "first bad one of a list, a range or commits",
+       bisect_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},
       {"cases", "[GROUP]", "bundled cases; --check scores them", cases_command},
       {"doctor", "", "what this machine can do", doctor_command},
@@ -71,7 +73,8 @@ const std::vector<Command>& commands() {
 
 int dispatch(const std::vector<std::string>& arguments) {
   const int status = guarded(arguments);
-  const bool bisect = std::find(arguments.begin(), arguments.end(), "--bisect") != arguments.end();
+  const auto own_end = std::find(arguments.begin(), arguments.end(), "--");
+  const bool bisect = std::find(arguments.begin(), own_end, "--bisect") != own_end;
   return bisect && status != 0 && status != 1 ? kCannotTell : status;
 }
 

@@ -27,12 +27,14 @@ int scan_command(const std::vector<std::string>& arguments);
 int compare_command(const std::vector<std::string>& arguments);
 int ablate_command(const std::vector<std::string>& arguments);
 int repro_command(const std::vector<std::string>& arguments);
+int bisect_command(const std::vector<std::string>& arguments);
 int show_command(const std::vector<std::string>& arguments);
 int cases_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 
 // Chooses and runs the command; turns errors into messages and statuses. With --bisect everything
-// but 0 and 1 becomes 125, for `git bisect run`.
+// but 0 and 1 becomes 125, for `git bisect run`; what follows a `--` is not looked at, as it may be
+// the command line of another program.
 int dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace nanhunt::cli
