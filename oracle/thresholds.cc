@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "oracle/thresholds.h"
 
-#include <openssl/evp.h>
-
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "oracle/sha256.h"
 #include "trace/check.h"
 #include "trace/error.h"
 
@@ -70,17 +67,7 @@ double Thresholds::operator[](const std::string& key) const {
 std::string Thresholds::sha256() const {
   std::string text;
   for (const auto& [key, value] : values_) text += key + "=" + number_text(value) + "\n";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  NANHUNT_CHECK(
-      EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr));
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", digest[i]);
-    hex += two;
-  }
-  return hex;
+  return oracle::sha256(text);
 }
 
 }  // namespace nanhunt::oracle
