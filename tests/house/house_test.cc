@@ -56,6 +56,8 @@ TEST(IncludeEdges, RefuseAnEdgeOutsideTheTable) {
   EXPECT_THAT(refused("checkpoint/a.h", "#include \"ablate/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("ablate/a.h", "#include \"bisect/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("bisect/a.h", "#include \"compare/b.h\""), SizeIs(1));
+  EXPECT_THAT(refused("ablate/a.h", "#include \"repro/b.h\""), SizeIs(1));
+  EXPECT_THAT(refused("repro/a.h", "#include \"cli/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cli/a.cc", "#include \"cases/mini/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cli/a.cc", "#include \"hooks/b.h\""), SizeIs(1));
   EXPECT_THAT(refused("cases/plain/a.cc", "#include \"cases/mini/b.h\""), SizeIs(1));
@@ -78,6 +80,8 @@ TEST(IncludeEdges, AllowTheEdgesOfTheTable) {
   EXPECT_THAT(refused("cli/a.cc", "#include \"checkpoint/scan.h\""), IsEmpty());
   EXPECT_THAT(refused("cli/a.cc", "#include \"bisect/b.h\""), IsEmpty());
   EXPECT_THAT(refused("bisect/a.cc", "#include \"ablate/child.h\""), IsEmpty());
+  EXPECT_THAT(refused("cli/a.cc", "#include \"repro/convergence.h\""), IsEmpty());
+  EXPECT_THAT(refused("repro/a.cc", "#include \"ablate/runner.h\""), IsEmpty());
   EXPECT_THAT(refused("checkpoint/a.cc", "#include \"compare/verdict.h\""), IsEmpty());
   EXPECT_THAT(refused("trace/a.cc", "#include <hdf5.h>"), IsEmpty());
   EXPECT_THAT(refused("trace/a.cc", "#include <vector>"), IsEmpty());

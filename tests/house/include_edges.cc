@@ -33,7 +33,7 @@ const std::map<std::string, Folders> kAllowed = {
     {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"bisect", {"trace", "ablate", "bisect"}},
     {"repro", {"trace", "capsule", "oracle", "compare", "ablate", "repro"}},
-    {"report", {"trace", "compare", "ablate", "report"}},
+    {"report", {"trace", "compare", "ablate", "repro", "report"}},
     {"cli", kAnalysis},
     {"bench", kBench},
     {"tests", with(kBench, {"tests"})},
