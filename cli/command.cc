@@ -61,7 +61,7 @@ const std::vector<Command>& commands() {
       {"scan", "TRACE|CHECKPOINT", "rules that need no reference", scan_command},
       {"compare", "TRACE REFERENCE", "first divergence of two traces", compare_command},
       {"ablate", "CASE", "which toggles explain the failure", ablate_command},
-      {"repro", "CASE | A B", "three levels: state, step replay, convergence", repro_command},
+      {"repro", "CASE|--pair A=B", "three levels: state, step replay, convergence", repro_command},
       {"bisect", "-- COMMAND {item}", "first bad one of a list, a range or commits",
        bisect_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},

@@ -6,7 +6,9 @@
 #include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
+#include "cli/convergence_options.h"
 #include "cli/progress.h"
+#include "cli/repro_convergence.h"
 #include "repro/case_report.h"
 #include "trace/error.h"
 
@@ -37,6 +39,7 @@ repro::Report report_on_case(const Parsed& parsed) {
 }  // namespace
 
 int repro_command(const std::vector<std::string>& arguments) {
+  if (wants_convergence(arguments)) return repro_convergence(arguments);
   po::options_description options = case_options();
   options.add_options()("at", po::value<int64_t>(),
                         "step at which the state is saved (default: half the steps)")(
@@ -45,7 +48,8 @@ int repro_command(const std::vector<std::string>& arguments) {
   const Parsed parsed = parse_options("repro", arguments, options, {"CASE", "B?"});
   if (parsed.wants_help) return 0;
   if (parsed.flag("state") != parsed.has("B"))
-    throw trace::Error(trace::ErrorKind::kUsage, "repro takes a case, or --state and two capsules");
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "repro takes a case, or --state and two capsules, or --pair A=B ...");
   const repro::Report report =
       parsed.flag("state") ? report_on_capsules(parsed) : report_on_case(parsed);
   if (parsed.flag("json")) {
