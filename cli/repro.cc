@@ -6,7 +6,6 @@
 #include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
-#include "cli/convergence_options.h"
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
 #include "repro/case_report.h"
