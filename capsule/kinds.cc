@@ -9,7 +9,7 @@ namespace nanhunt::capsule {
 namespace {
 
 // Indexed by the number of the kind.
-constexpr std::array<KindFacts, 14> kKinds{{
+constexpr std::array<KindFacts, 15> kKinds{{
     {Kind::kParameters, "parameters", Level::kState, false, "another model"},
     {Kind::kMasters, "masters", Level::kState, false,
      "rebuilt from the parameters: what their type rounds away is gone"},
@@ -30,9 +30,11 @@ constexpr std::array<KindFacts, 14> kKinds{{
      "data from the start: samples are seen twice"},
     {Kind::kBatch, "next batch", Level::kReplay, false,
      "nothing to check the data loader against: it may give other samples"},
-    {Kind::kModelState, "buffers", Level::kState, false, "rebuilt: running statistics start anew"},
+    {Kind::kModelState, "buffers", Level::kState, false, "rebuilt: running statistics start anew",
+     true},
     {Kind::kCounters, "RNG counters", Level::kReplay, false, "seeded anew: other masks and draws"},
     {Kind::kWriter, "writer", Level::kState, false, "nobody can say that one run wrote it"},
+    {Kind::kSampler, "sampler", Level::kState, true, "data from the start: samples are seen twice"},
 }};
 
 bool is_under(const std::string& site, std::string_view name) {
@@ -68,6 +70,7 @@ Kind kind_of(const std::string& site, const std::string& role) {
   if (is_under(site, "rng.counter")) return Kind::kCounters;
   if (is_under(site, "rng")) return Kind::kRng;
   if (is_under(site, "data.batch")) return Kind::kBatch;
+  if (is_under(site, "data.sampler")) return Kind::kSampler;
   if (is_under(site, "data")) return Kind::kCursor;
   if (is_under(site, "schedule")) return Kind::kSchedule;
   if (is_under(site, "scaler")) return Kind::kScaler;

@@ -27,6 +27,7 @@ enum class Kind {
   kModelState,     // "buffer" at the buffer's name: running statistics, caches
   kCounters,       // "rng.counter": keys and counters of draws that no layout changes
   kWriter,         // "capsule": who wrote it
+  kSampler,        // "data.sampler": what a rank's data loader keeps
 };
 
 // Reproducibility levels (docs/repro.md). A kind of state that is gone breaks the level named and
@@ -39,6 +40,9 @@ struct KindFacts {
   Level breaks;           // the first level that does not hold without it
   bool layout_bound;      // means something in the layout that wrote it only
   std::string_view lost;  // what happens when a run goes on without it
+  // Ranks keep their own between synchronisations (running statistics under DDP): a rank gets its
+  // own again in the same layout, and the first copy in another.
+  bool copies_may_differ = false;
 };
 
 std::span<const KindFacts> all_kinds();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "trace/check.h"
@@ -81,7 +82,8 @@ class Planner {
                   shape_text(wanted.placement->logical_shape),
               {}};
     }
-    return {Outcome::kLoaded, "", sources(wanted, *entry)};
+    const auto own = own_piece(wanted, *entry);
+    return {Outcome::kLoaded, "", own ? std::vector{*own} : sources(wanted, *entry)};
   }
 
   const Record& record(int index) const {
@@ -104,6 +106,18 @@ class Planner {
       return {Outcome::kLoaded, "", {index}};
     }
     return {Outcome::kRebuilt, name + " is not in the capsule: " + loss_text(facts), {}};
+  }
+
+  // The rank's own piece, where it is exactly what is wanted.
+  std::optional<int> own_piece(const Wanted& wanted, const Entry& entry) const {
+    for (const int index : entry.records) {
+      const Record& piece = record(index);
+      if (same_layout_ && piece.where.rank == rank_ && piece.local_shape == wanted.local_shape &&
+          *piece.placement == *wanted.placement) {
+        return index;
+      }
+    }
+    return std::nullopt;
   }
 
   // Pieces that hold something of what is wanted, each region once.

@@ -148,7 +148,7 @@ LevelReport convergence_not_judged() {
   level.level = capsule::Level::kConvergence;
   level.observable = "loss curves of several seeds";
   level.threshold = "a margin, fixed before";
-  level.evidence = {"needs runs of several seeds: nanhunt repro --pair A=B ... --margin M (docs/convergence.md)"};
+  level.evidence = {"needs runs of several seeds: nanhunt repro --pair A=B ... --margin M"};
   return level;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <limits>
 
 #include "compare/numbers.h"
 #include "trace/check.h"
@@ -14,9 +13,6 @@ namespace nanhunt::repro {
 namespace {
 
 using compare::short_number;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const std::string& message) {
   throw trace::Error(trace::ErrorKind::kUsage, message);
@@ -132,9 +128,6 @@ Equivalence test_equivalence(const std::vector<Pair>& pairs, double margin, doub
   require_margin(margin, "the test");
   require_alpha(alpha);
   Equivalence result;
-  result.mean = result.sd = result.p = kNan;
-  result.low = -kInf;
-  result.high = kInf;
   sort_pairs(pairs, result);
   if (result.differences.size() >= 2) add_interval(margin, alpha, result);
   if (!result.one_side.empty()) {

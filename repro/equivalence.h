@@ -14,11 +14,15 @@
 // "equivalent" is out of reach: what was left out because of how it went could have said otherwise.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nanhunt::repro {
+
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 enum class Decision { kEquivalent, kDifferent, kUnknown };
 
@@ -33,9 +37,10 @@ struct Equivalence {
   std::vector<int> one_side;        // pairs, counted from 0, not finite on one side only
   std::vector<int> both_sides;      // pairs without a difference: not finite on both sides, or
                                     // finite and beyond FP64
-  // NaN with fewer than two differences. sd: sample standard deviation, n-1. p: the larger of the
-  // two one-sided p values.
-  double mean, sd, low, high, p;
+  // With fewer than two differences no number, and an interval without limits. sd: sample standard
+  // deviation, n-1. p: the larger of the two one-sided p values.
+  double mean = kNoNumber, sd = kNoNumber, p = kNoNumber;
+  double low = -kNoLimit, high = kNoLimit;
 };
 
 std::string_view name_of(Decision decision);

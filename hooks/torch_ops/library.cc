@@ -6,6 +6,7 @@
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "hooks/torch_ops/capsules.h"
 #include "hooks/torch_ops/job.h"
 
 namespace {
@@ -16,6 +17,16 @@ struct Job : torch::CustomClassHolder, nanhunt::hooks::Job {
   using nanhunt::hooks::Job::Job;
 };
 using Self = c10::intrusive_ptr<Job>;
+
+struct Capsules : torch::CustomClassHolder, nanhunt::hooks::JobCapsules {
+  using nanhunt::hooks::JobCapsules::JobCapsules;
+};
+using Writer = c10::intrusive_ptr<Capsules>;
+
+struct Capsule : torch::CustomClassHolder, nanhunt::hooks::LoadedCapsule {
+  using nanhunt::hooks::LoadedCapsule::LoadedCapsule;
+};
+using Reader = c10::intrusive_ptr<Capsule>;
 
 }  // namespace
 
@@ -64,4 +75,19 @@ TORCH_LIBRARY(nanhunt, library) {
       .def("fail", [](const Self& job, const std::string& what) { job->fail(what); })
       .def("died", [](const Self& job, const std::string& what) { job->died(what); })
       .def("close", [](const Self& job) { job->close(); });
+
+  library.class_<Capsules>("Capsules")
+      .def(torch::init<std::string, std::string>())
+      .def("begin", [](const Writer& writer, int64_t step) { writer->begin(step); })
+      .def("add", [](const Writer& writer, const std::string& point,
+                     const at::Tensor& tensor) { return writer->add(point, tensor); })
+      .def("end", [](const Writer& writer) { writer->end(); })
+      .def("close", [](const Writer& writer) { writer->close(); });
+
+  library.class_<Capsule>("Capsule")
+      .def(torch::init<std::string, int64_t, std::string>())
+      .def("step", [](const Reader& reader) { return reader->step(); })
+      .def("tensors", [](const Reader& reader) { return reader->tensors(); })
+      .def("load", [](const Reader& reader, const std::string& point,
+                      const at::Tensor& tensor) { return reader->load(point, tensor); });
 }

@@ -25,6 +25,7 @@ TEST(Kinds, ByNameOfSiteAndRole) {
   EXPECT_EQ(kind_of("rng.counter", "seed"), Kind::kCounters);
   EXPECT_EQ(kind_of("data", "epoch"), Kind::kCursor);
   EXPECT_EQ(kind_of("data.batch", "tokens"), Kind::kBatch);
+  EXPECT_EQ(kind_of("data.sampler", "state"), Kind::kSampler);
   EXPECT_EQ(kind_of("norm", "buffer"), Kind::kModelState);
 }
 
@@ -46,7 +47,8 @@ TEST(Kinds, EachSaysWhatIsLostWithoutIt) {
 
 TEST(Kinds, OnlyStreamsAndHistoriesAreBoundToALayout) {
   for (const KindFacts& facts : all_kinds())
-    EXPECT_EQ(facts.layout_bound, facts.kind == Kind::kRng || facts.kind == Kind::kFp8)
+    EXPECT_EQ(facts.layout_bound,
+              facts.kind == Kind::kRng || facts.kind == Kind::kFp8 || facts.kind == Kind::kSampler)
         << facts.name;
 }
 

@@ -65,6 +65,29 @@ TEST(Load, LayoutBoundStateIsLoadedInItsOwnLayoutOnly) {
               ElementsAre(AllOf(HasSubstr("bound to the layout"), HasSubstr("level replay"))));
 }
 
+// Running statistics under data parallelism: each rank goes on with its own.
+TEST(Load, BuffersOfRanksMayDiffer) {
+  const TemporaryFolder folder;
+  write_capsule(folder.path(), kLayout, 4, [](trace::Segment& segment) {
+    const size_t i = index_of(segment, "bias", "param");
+    segment.records[i].what = {4, "norm.running_mean", trace::Phase::kState, "buffer", 0};
+    segment.values[i][3] = static_cast<std::byte>(segment.rank);
+    print_again(segment, i);
+  });
+  const Capsule capsule(folder.path());
+  EXPECT_THAT(capsule.faults(), IsEmpty());
+  const Wanted wanted{"norm.running_mean",
+                      "buffer",
+                      trace::DType::kFloat32,
+                      {kRows},
+                      share(trace::whole({"out"}, {kRows}))};
+  for (const bool same_layout : {true, false}) {
+    std::vector<std::byte> bytes(kRows * sizeof(float));
+    load(capsule, wanted, plan_load(capsule, {wanted}, 3, same_layout).tensors[0], bytes);
+    EXPECT_EQ(bytes[3], std::byte{same_layout ? uint8_t{3} : uint8_t{0}});
+  }
+}
+
 TEST(Load, AnotherShapeOrTypeCannotBeLoaded) {
   const TemporaryFolder folder;
   write_capsule(folder.path(), kLayout, 4);
