@@ -11,6 +11,7 @@
 #include "ablate/effective.h"
 #include "ablate/own_failure.h"
 #include "ablate/parallel.h"
+#include "ablate/trials_json.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -219,10 +220,10 @@ std::string next_command(const Hunt& result) {
          result.verdict.origins.front().finding.what.site + " --values";
 }
 
-void write_verdict(const std::filesystem::path& file, const compare::Verdict& verdict) {
+void write_verdict(const std::filesystem::path& file, const Hunt& result) {
   const auto partial = file.string() + ".part";
   std::ofstream stream(partial);
-  stream << compare::to_json(verdict).dump(2) << "\n" << std::flush;
+  stream << to_json(result).dump(2) << "\n" << std::flush;
   if (!stream) throw trace::cannot_write(partial);
   stream.close();
   std::filesystem::rename(partial, file);
@@ -272,7 +273,7 @@ Hunt hunt(Bench& bench, const HuntOptions& options) {
   if (result.verdict.next_command.empty() || !result.verdict.origins.empty()) {
     result.verdict.next_command = next_command(result);
   }
-  write_verdict(bench.runner().work() / "verdict.json", result.verdict);
+  write_verdict(bench.runner().work() / "verdict.json", result);
   return result;
 }
 

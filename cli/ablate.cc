@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ablate/hunt.h"
+#include "ablate/trials_json.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -10,18 +10,6 @@
 
 namespace nanhunt::cli {
 namespace {
-
-std::string word_of(ablate::TrialResult result) {
-  switch (result) {
-    case ablate::TrialResult::kPass:
-      return "pass";
-    case ablate::TrialResult::kFail:
-      return "fail";
-    case ablate::TrialResult::kUnresolved:
-      return "unresolved";
-  }
-  return "";
-}
 
 void print_table(const ablate::Hunt& hunt) {
   const compare::Verdict& verdict = hunt.verdict;
@@ -35,20 +23,14 @@ void print_table(const ablate::Hunt& hunt) {
                                    : trace::describe(verdict.origins.front().finding.what).c_str());
   for (const ablate::TrialRow& trial : hunt.trials) {
     std::printf("  %-40s %-10s %5.1f s  %s\n", trial.name.c_str(),
-                word_of(trial.verdict.result).c_str(), trial.seconds, trial.verdict.reason.c_str());
+                ablate::name_of(trial.verdict.result).data(), trial.seconds,
+                trial.verdict.reason.c_str());
   }
   if (verdict.cause) std::printf("cause: %s\n", verdict.cause->statement.c_str());
 }
 
 nlohmann::json table_json(const ablate::Hunt& hunt) {
-  nlohmann::json trials = nlohmann::json::array();
-  for (const ablate::TrialRow& trial : hunt.trials) {
-    trials.push_back({{"trial", trial.name},
-                      {"result", word_of(trial.verdict.result)},
-                      {"reason", trial.verdict.reason},
-                      {"seconds", trial.seconds}});
-  }
-  return {{"trials", trials}, {"verdict", compare::to_json(hunt.verdict)}};
+  return {{"trials", ablate::to_json(hunt.trials)}, {"verdict", compare::to_json(hunt.verdict)}};
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ablate/hunt.h"
+#include "ablate/trials_json.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -27,7 +27,7 @@ int run_command(const std::vector<std::string>& arguments) {
       ablate::hunt(bench, {.jobs = setup.jobs, .ablate = true, .case_name = parsed.text("CASE")});
   runner.say({"result: " + (runner.work() / "verdict.json").string()});
   if (parsed.flag("json")) {
-    std::printf("%s\n", compare::to_json(result.verdict).dump(2).c_str());
+    std::printf("%s\n", ablate::to_json(result).dump(2).c_str());
   } else {
     std::fputs(compare::to_text(result.verdict).c_str(), stdout);
   }

@@ -11,6 +11,7 @@
 #include "compare/events.h"
 #include "compare/hypothesis.h"
 #include "compare/judge_sources.h"
+#include "compare/measurements.h"
 #include "compare/non_finite_path.h"
 #include "compare/numbers.h"
 #include "compare/origins.h"
@@ -62,6 +63,8 @@ class Run {
   CoverageCount coverage_;
   Origins mine_, others_;
   std::vector<Entry> entries_;
+  Measurements measurements_;
+  std::vector<Loss> losses_;
   std::vector<std::string> events_;
   std::vector<ConfigDifference> differences_;
   std::vector<SemanticChange> changes_;
@@ -245,6 +248,8 @@ void Run::judge_step(int64_t step) {
   if (!compared) {
     if (reference_ != nullptr) coverage_.missing_reference_step(step);
     coverage_.add_step(candidate, nullptr, nullptr);
+    measurements_.add_step(candidate, nullptr);
+    add_losses(losses_, candidate, nullptr);
     const auto mine = mine_.add_step(candidate);
     add_entries(candidate, mine, nullptr, {});
     previous_ = std::move(candidate.step);
@@ -258,16 +263,19 @@ void Run::judge_step(int64_t step) {
     predict(candidate, reference);
   }
   if (!controls_.ran) controls_ = run_controls(candidate, judge_);
+  std::optional<Comparisons> comparisons;
   if (options_.same_layout) {
     hold_records(candidate, reference);
   } else {
-    const Comparisons comparisons = compare_steps(candidate, reference, judge_);
-    coverage_.add_step(candidate, &reference, &comparisons);
-    add_reference_findings(candidate, reference, judge_, comparisons);
+    comparisons = compare_steps(candidate, reference, judge_);
+    coverage_.add_step(candidate, &reference, &*comparisons);
+    add_reference_findings(candidate, reference, judge_, *comparisons);
   }
   set_aside_ += intended_.take_out(candidate);
   const auto others = others_.add_step(reference);
   excuse(candidate, reference);
+  measurements_.add_step(candidate, comparisons ? &*comparisons : nullptr);
+  add_losses(losses_, candidate, &reference);
   const auto mine = mine_.add_step(candidate);
   add_entries(candidate, mine, &reference, others);
   first_ = false;
@@ -324,6 +332,7 @@ Verdict Run::judge() {
   verdict.candidate = candidate_.name;
   verdict.reference = reference_ != nullptr ? reference_->name : "";
   verdict.thresholds_sha256 = thresholds_.sha256();
+  verdict.thresholds = thresholds_.values();
   verdict.exploratory = options_.exploratory;
   verdict.coverage = coverage_.finish(candidate_, reference_);
   verdict.differences = std::move(differences_);
@@ -333,6 +342,8 @@ Verdict Run::judge() {
                                         " records that follow from intended changes");
   }
   verdict.events = std::move(events_);
+  verdict.measurements = measurements_.take();
+  verdict.losses = std::move(losses_);
   conclude(verdict);
   if (!verdict.origins.empty()) {
     const Finding& finding = verdict.origins.front().finding;

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/verdict.h"
 
+#include <cmath>
+#include <limits>
+
 namespace nanhunt::compare {
+
+double excess(const Measurement& measurement) {
+  if (measurement.measured == 0) return 0;
+  const double ratio = measurement.measured / measurement.allowed;
+  return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
+}
 
 Blame Verdict::blame() const {
   return origins.empty() ? Blame::kNone : origins.front().blame;

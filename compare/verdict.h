@@ -3,6 +3,7 @@
 // read by machine (JSON schema and exit statuses in docs/verdict.md).
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -92,6 +93,26 @@ struct Cause {
   std::vector<std::string> undecided;   // toggles whose trial could not tell, with the reason
 };
 
+// How far one place is off by one rule, and how far it may be: what a report draws.
+struct Measurement {
+  trace::What what;
+  std::string rule, unit;
+  std::string standing;  // within; undecided: between the bounds; out: a finding; excused: out, but
+                         // by a failure of the reference or an intended change
+  double measured = 0, allowed = 0;
+};
+
+// measured / allowed; 0 where nothing differs, Inf without a bound to divide by, or of a NaN.
+double excess(const Measurement& measurement);
+
+// The loss of one step on both sides.
+struct Loss {
+  int64_t step = 0;
+  std::string site, role;
+  double candidate = 0;
+  std::optional<double> reference;  // empty in a scan, or where the reference has none
+};
+
 struct Verdict {
   VerdictKind kind = VerdictKind::kUnresolved;
   std::string reason;           // unresolved and incomplete: why; fails and passes: evidence
@@ -101,11 +122,14 @@ struct Verdict {
   std::vector<SemanticChange> semantic_changes;
   std::vector<std::string> events;  // not findings: FP16 overflow with skipped step, ...
   std::string thresholds_sha256;
+  std::map<std::string, double> thresholds;  // the values that it is the hash of
   bool exploratory = false;
   bool controls_passed = true;  // self-comparison passes, a perturbed tensor fails
   std::optional<Cause> cause;
   std::string candidate, reference;  // trace folders; of a run without a trace, its folder
   std::string next_command;
+  std::vector<Measurement> measurements;  // of one step, in happens-before order (measurements.h)
+  std::vector<Loss> losses;               // by step
 
   Blame blame() const;  // of the leading origin
 };
@@ -119,6 +143,10 @@ std::string_view name_of(Inputs inputs);
 int exit_status(VerdictKind kind);
 int exit_status(const Verdict& verdict);
 nlohmann::json to_json(const Verdict& verdict);
+// The way back, of what to_json wrote. Throws Error(kUnreadable): another schema than
+// kSchemaVersion, a key that is missing or of another type.
+inline constexpr int kSchemaVersion = 1;
+Verdict verdict_from_json(const nlohmann::json& json);
 // Coverage first, then findings, then the ticket block.
 std::string to_text(const Verdict& verdict);
 // The block to paste: verdict, site, ranks with hosts, rule with measured and allowed, inputs, next

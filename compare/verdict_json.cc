@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSchemaVersion = 1;
-
 json number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Inf" : "-Inf";
@@ -85,6 +83,35 @@ json to_json(const Coverage& coverage) {
           {"not_captured", coverage.not_captured}};
 }
 
+json to_json(const Measurement& measurement) {
+  return {{"step", measurement.what.step},
+          {"site", measurement.what.site},
+          {"phase", trace::name_of(measurement.what.phase)},
+          {"role", measurement.what.role},
+          {"occurrence", measurement.what.occurrence},
+          {"rule", measurement.rule},
+          {"unit", measurement.unit},
+          {"standing", measurement.standing},
+          {"measured", number(measurement.measured)},
+          {"allowed", number(measurement.allowed)}};
+}
+
+json to_json(const Loss& loss) {
+  json result{{"step", loss.step},
+              {"site", loss.site},
+              {"role", loss.role},
+              {"candidate", number(loss.candidate)}};
+  if (loss.reference) result["reference"] = number(*loss.reference);
+  return result;
+}
+
+template <typename T>
+json list_of(const std::vector<T>& values) {
+  json list = json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
 json to_json(const Cause& cause) {
   return {{"statement", cause.statement},
           {"toggles", cause.toggles},
@@ -96,8 +123,6 @@ json to_json(const Cause& cause) {
 }  // namespace
 
 json to_json(const Verdict& verdict) {
-  json origins = json::array();
-  for (const auto& origin : verdict.origins) origins.push_back(to_json(origin));
   json changes = json::array();
   for (const auto& change : verdict.semantic_changes) {
     changes.push_back({{"key", change.key},
@@ -118,16 +143,19 @@ json to_json(const Verdict& verdict) {
               {"reason", verdict.reason},
               {"blame", name_of(verdict.blame())},
               {"coverage", to_json(verdict.coverage)},
-              {"origins", origins},
+              {"origins", list_of(verdict.origins)},
               {"differences", differences},
               {"semantic_changes", changes},
               {"events", verdict.events},
               {"thresholds_sha256", verdict.thresholds_sha256},
+              {"thresholds", verdict.thresholds},
               {"exploratory", verdict.exploratory},
               {"controls_passed", verdict.controls_passed},
               {"candidate", verdict.candidate},
               {"reference", verdict.reference},
-              {"next_command", verdict.next_command}};
+              {"next_command", verdict.next_command},
+              {"measurements", list_of(verdict.measurements)},
+              {"losses", list_of(verdict.losses)}};
   if (verdict.cause) result["cause"] = to_json(*verdict.cause);
   return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict as text: coverage first, then what was found, then the block for a ticket.
 #include "compare/numbers.h"
-#include "compare/verdict.h"
+#include "compare/verdict_words.h"
 
 namespace nanhunt::compare {
 namespace {
@@ -45,13 +45,7 @@ std::string coverage_text(const Verdict& verdict) {
   if (full) text += ", computed again " + std::to_string(coverage.replayed);
   text += "; unknown placements " + std::to_string(coverage.unknown_placements) +
           ", unseen regions " + std::to_string(coverage.unseen_regions) + "\n";
-  add_list(text, "incomplete", coverage.incomplete);
-  add_list(text, "not captured", coverage.not_captured);
-  add_list(text, "dropped by capture", coverage.dropped);
-  add_list(text, "the reference has, the candidate lacks", coverage.missing);
-  add_list(text, "the candidate has, the reference lacks", coverage.extra);
-  add_list(text, "not judged by the reference", coverage.unjudged);
-  add_list(text, "captured in full, not computed again", coverage.not_replayed);
+  for (const auto& [title, lines] : coverage_lists(coverage)) add_list(text, title, lines);
   std::vector<std::string> differences;
   for (const auto& difference : verdict.differences) {
     differences.push_back(difference.key + ": " + difference.candidate +
@@ -68,86 +62,18 @@ std::string coverage_text(const Verdict& verdict) {
   return text;
 }
 
-std::string ranks_text(const oracle::Finding& finding) {
-  if (!finding.which_known() && !finding.group.empty()) {
-    return "group " + finding.group + " (ranks " + list_of(finding.ranks) + "), which = unknown";
-  }
-  return (finding.ranks.size() == 1 ? "rank " : "ranks ") + list_of(finding.ranks) +
-         (finding.side == oracle::Side::kReference ? " of the reference" : "");
-}
-
-std::string place_text(const oracle::Finding& finding) {
-  std::string text = finding.what.site + ", " + std::string(trace::name_of(finding.what.phase)) +
-                     ", " + finding.what.role + ", step " + std::to_string(finding.what.step);
-  if (finding.microbatch >= 0) text += ", microbatch " + std::to_string(finding.microbatch);
-  return text;
-}
-
-std::string rule_text(const oracle::Finding& finding) {
-  return finding.rule + " (" + std::string(oracle::name_of(finding.severity)) + "): measured " +
-         short_number(finding.measured) + ", allowed " + short_number(finding.allowed) +
-         (finding.unit.empty() ? "" : " " + finding.unit);
-}
-
-std::string inputs_text(const Origin& origin) {
-  switch (origin.inputs) {
-    case Inputs::kWithin:
-      return "within: the failure originated here";
-    case Inputs::kFirstSeen:
-      return "not judged: first seen here";
-    case Inputs::kInterval:
-      return "between the bounds: the origin is one of " + std::to_string(origin.candidates.size());
-  }
-  return "";
-}
-
 std::string origin_text(const Origin& origin, size_t number) {
   std::string text = "\n" + std::to_string(number) + ". " + place_text(origin.finding) + "\n";
   text += "   " + ranks_text(origin.finding) + "\n";
   text += "   " + rule_text(origin.finding) + "\n";
-  if (!origin.finding.evidence.empty()) text += "   " + origin.finding.evidence + "\n";
-  for (const auto& finding : origin.also) text += "   also " + rule_text(finding) + "\n";
-  text += "   inputs " + inputs_text(origin) + "\n";
-  if (origin.follows_from_operands) {
-    text +=
-        "   computed again from its own operands it is the same, within rounding: what it was "
-        "given, or that it was this op, is wrong\n";
-  }
-  for (const auto& candidate : origin.candidates) text += "     " + candidate + "\n";
-  if (!origin.predicted.empty()) {
-    text += "   predicted: the two runs differ in " + origin.predicted + " there\n";
-  }
-  if (!origin.lineage.empty()) {
-    text += "   lineage " + origin.lineage + ": " + origin.lineage_detail + "\n";
-  }
-  if (!origin.growth.empty()) text += "   " + origin.growth + "\n";
-  if (!origin.vanished.empty()) text += "   finite again at " + join(origin.vanished, ", ") + "\n";
-  if (!origin.signature.empty()) {
-    text += "   signature " + origin.signature +
-            (origin.signature_detail.empty() ? "" : ": " + origin.signature_detail) + "\n";
-  }
-  if (origin.blame != Blame::kNone) text += "   blame " + std::string(name_of(origin.blame)) + "\n";
-  if (!origin.hypothesis.empty()) text += "   " + origin.hypothesis + "\n";
-  if (origin.passed_on > 0) {
-    text += "   passed on: " + std::to_string(origin.passed_on) + " further findings\n";
-  }
+  for (const auto& line : origin_lines(origin)) text += "   " + line + "\n";
   return text;
 }
 
 std::string cause_text(const Cause& cause) {
   std::string text = "\nCause: " + cause.statement + "\n";
-  if (!cause.toggles.empty()) {
-    text += "  toggles " + join(cause.toggles, " ") +
-            (cause.confirmed ? ", confirmed both ways" : ", not confirmed") + "\n";
-  }
+  if (!cause.toggles.empty()) text += "  toggles " + toggles_text(cause) + "\n";
   add_list(text, "undecided trials", cause.undecided);
-  return text;
-}
-
-std::string headline(const Verdict& verdict) {
-  std::string text(name_of(verdict.kind));
-  if (verdict.blame() != Blame::kNone) text += ", blame " + std::string(name_of(verdict.blame()));
-  if (!verdict.reason.empty()) text += ": " + verdict.reason;
   return text;
 }
 
