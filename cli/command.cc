@@ -65,6 +65,7 @@ const std::vector<Command>& commands() {
       {"bisect", "-- COMMAND {item}", "first bad one of a list, a range or commits",
        bisect_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},
+      {"report", "RESULT", "a result as one HTML page", report_command},
       {"cases", "[GROUP]", "bundled cases; --check scores them", cases_command},
       {"doctor", "", "what this machine can do", doctor_command},
   };

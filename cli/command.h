@@ -30,6 +30,7 @@ int repro_command(const std::vector<std::string>& arguments);
 int bisect_command(const std::vector<std::string>& arguments);
 int show_command(const std::vector<std::string>& arguments);
 int cases_command(const std::vector<std::string>& arguments);
+int report_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 
 // Chooses and runs the command; turns errors into messages and statuses. With --bisect everything

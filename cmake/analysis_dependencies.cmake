@@ -14,3 +14,11 @@ add_library(nanhunt_blas UNKNOWN IMPORTED)
 set_target_properties(nanhunt_blas PROPERTIES
   IMPORTED_LOCATION ${NANHUNT_OPENBLAS_LIBRARY}
   INTERFACE_INCLUDE_DIRECTORIES ${NANHUNT_CBLAS_INCLUDE_DIR})
+
+# What report builds its page of: a template library in one header, and a plot library in one file.
+find_path(NANHUNT_MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
+find_file(NANHUNT_CHART_JS chart.min.js REQUIRED PATH_SUFFIXES share/javascript/chart.js
+  javascript/chart.js PATHS /usr /usr/share /usr/local)
+mark_as_advanced(NANHUNT_MUSTACHE_INCLUDE_DIR NANHUNT_CHART_JS)
+add_library(nanhunt_mustache INTERFACE IMPORTED)
+target_include_directories(nanhunt_mustache SYSTEM INTERFACE ${NANHUNT_MUSTACHE_INCLUDE_DIR})

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/result.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ablate/trials_json.h"
+#include "trace/error.h"
+
+namespace nanhunt::report {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw trace::Error(trace::ErrorKind::kUnreadable, path.string() + ": " + why);
+}
+
+fs::path json_file(const fs::path& path) {
+  if (!fs::exists(path)) refuse(path, "no such file or folder");
+  if (!fs::is_directory(path)) return path;
+  const fs::path file = path / "verdict.json";
+  if (!fs::exists(file)) {
+    refuse(path, "no result: the folder holds no verdict.json, as `nanhunt run` leaves one");
+  }
+  return file;
+}
+
+json read_json(const fs::path& file) {
+  std::ifstream stream(file);
+  json object = json::parse(stream, nullptr, false);
+  if (object.is_discarded()) refuse(file, "no result: it is no JSON");
+  if (!object.is_object()) refuse(file, "no result: it is no JSON object");
+  return object;
+}
+
+}  // namespace
+
+Result read_result(const fs::path& path) {
+  Result result;
+  result.file = json_file(path);
+  const json object = read_json(result.file);
+  // `ablate --json` holds the verdict beside the trials, all others the trials in the verdict.
+  const auto verdict = object.find("verdict");
+  const bool nested = verdict != object.end() && verdict->is_object();
+  try {
+    result.verdict = compare::verdict_from_json(nested ? *verdict : object);
+    if (object.contains("trials")) result.trials = ablate::trials_from_json(object["trials"]);
+  } catch (const trace::Error& error) {
+    refuse(result.file, error.what());
+  }
+  return result;
+}
+
+}  // namespace nanhunt::report

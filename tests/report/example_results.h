@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results as the commands leave them, made by hand.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/result.h"
+
+namespace nanhunt::report::test {
+
+compare::Verdict clean_verdict();
+compare::Verdict nan_verdict();         // Inf and NaN among its numbers and losses
+compare::Verdict divergence_verdict();  // a norm's gradient that differs on two ranks
+
+// What a hunt adds: a cause, and trials.
+Result run_result();
+// Each text of it tries to leave its place in the page.
+Result hostile_result();
+
+// A folder of the running test, empty, removed at the end.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The same as written to verdict.json and read again.
+Result through_files(const Result& result);
+size_t count(const std::string& text, const std::string& part);
+
+}  // namespace nanhunt::report::test
