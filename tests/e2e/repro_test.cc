@@ -132,10 +132,7 @@ class CaseFromACapsule : public testing::Test {
               "[set]\nparallel.tp = 2\n"
               "[fault]\nname = row_bias_on_every_rank\nlayer = 1\nstep = 41\n");
   }
-  Hunted hunted(std::vector<std::string> more) {
-    more.insert(more.end(), {"--out", (folder_ / "work").string()});
-    return hunt(folder_ / "late.case", more);
-  }
+  Hunted hunted(const std::vector<std::string>& more) { return hunt(folder_ / "late.case", more); }
 
   TemporaryFolder folder_;
 };
