@@ -2,6 +2,7 @@
 // `nanhunt repro` at the convergence level as a user calls it: options, exit statuses, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -25,10 +26,13 @@ struct Result {
 
 class ReproConvergence : public testing::Test {
  protected:
-  ReproConvergence() : folder_(fs::path(testing::TempDir()) / "lr=0.1") {
+  // Tests run beside each other, each in a process of its own.
+  ReproConvergence()
+      : own_(fs::path(testing::TempDir()) / ("repro_" + std::to_string(getpid()))),
+        folder_(own_ / "lr=0.1") {
     fs::create_directories(folder_);
   }
-  ~ReproConvergence() override { fs::remove_all(folder_); }
+  ~ReproConvergence() override { fs::remove_all(own_); }
 
   // Ten steps whose loss is the number; the last step's is `last`.
   std::string put(const std::string& name, double loss, const std::string& last = "") {
@@ -64,7 +68,7 @@ class ReproConvergence : public testing::Test {
     result.err = testing::internal::GetCapturedStderr();
     return result;
   }
-  fs::path folder_;
+  fs::path own_, folder_;
 };
 
 TEST_F(ReproConvergence, DecisionsAreExitStatuses) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -17,7 +18,11 @@ using testing::ElementsAre;
 using testing::EndsWith;
 
 std::filesystem::path write(const std::string& name, const std::string& text) {
-  const auto path = std::filesystem::path(testing::TempDir()) / name;
+  // Tests run beside each other, each in a process of its own.
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / ("curve_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto path = folder / name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
