@@ -116,7 +116,7 @@ struct Benchmark {
     const Fault none;
     RankContext context{config, none, taps, mesh, placements};
     Clocks first, last;
-    train(context, text, {}, [&](const StepResult& result, const Model&) {
+    train(context, text, nullptr, [&](const StepResult& result, const Model&) {
       last = now();
       if (result.step == 0) first = last;
     });

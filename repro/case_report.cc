@@ -89,6 +89,17 @@ LevelReport replay_level(const Run& candidate, const Run& reference, int64_t at,
   return level;
 }
 
+// The level's verdict of a comparison; `clean` is what a clean one means for it.
+void conclude(LevelReport& level, const compare::Verdict& verdict, LevelVerdict clean) {
+  const bool is_clean = verdict.kind == compare::VerdictKind::kClean;
+  level.verdict = is_clean                  ? clean
+                  : verdict.origins.empty() ? LevelVerdict::kUnknown
+                                            : LevelVerdict::kDifferent;
+  level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
+                           std::to_string(verdict.coverage.records) + " records compared");
+  if (!is_clean) level.evidence.push_back(first_finding(verdict));
+}
+
 void judge_bits(LevelReport& level, const Run& candidate, const Run& reference,
                 const oracle::Thresholds& thresholds) {
   compare::JudgeOptions options;
@@ -100,13 +111,7 @@ void judge_bits(LevelReport& level, const Run& candidate, const Run& reference,
   level.threshold = "bit for bit, rank by rank";
   level.commands = {"nanhunt compare --same-layout " + candidate.trace.string() + " " +
                     reference.trace.string()};
-  const bool clean = verdict.kind == compare::VerdictKind::kClean;
-  level.verdict = clean                     ? LevelVerdict::kEqual
-                  : verdict.origins.empty() ? LevelVerdict::kUnknown
-                                            : LevelVerdict::kDifferent;
-  level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
-                           std::to_string(verdict.coverage.records) + " records compared");
-  if (!clean) level.evidence.push_back(first_finding(verdict));
+  conclude(level, verdict, LevelVerdict::kEqual);
 }
 
 void judge_envelope(LevelReport& level, Bench& bench, const Run& candidate, const Run& reference,
@@ -114,13 +119,7 @@ void judge_envelope(LevelReport& level, Bench& bench, const Run& candidate, cons
   const auto verdict = bench.judge(candidate, reference, scope);
   level.threshold = "exact rules, and the envelope of perturbed runs of the reference side";
   level.commands = {"nanhunt compare " + candidate.trace.string() + " " + reference.trace.string()};
-  const bool clean = verdict.kind == compare::VerdictKind::kClean;
-  level.verdict = clean                     ? LevelVerdict::kWithin
-                  : verdict.origins.empty() ? LevelVerdict::kUnknown
-                                            : LevelVerdict::kDifferent;
-  level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
-                           std::to_string(verdict.coverage.records) + " records compared");
-  if (!clean) level.evidence.push_back(first_finding(verdict));
+  conclude(level, verdict, LevelVerdict::kWithin);
 }
 
 StateComparison compare(const At& a, const At& b) {

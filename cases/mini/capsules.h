@@ -8,12 +8,6 @@
 
 namespace nanhunt::mini {
 
-// What a rank has of capsules in a run; none by default.
-struct Persistence {
-  hooks::RankCapsule* out = nullptr;
-  bool resumes = false;  // from config.resume, at config.first_step
-};
-
 bool capsule_is_due(const Config& config, int64_t step);
 
 // The state that context.step starts from.

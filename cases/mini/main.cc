@@ -58,10 +58,10 @@ struct Run {
     if (capsules != nullptr && repeat == 0) {
       capsule = capsules->add_rank(run_facts(config, mesh.rank));
     }
-    const Persistence persistence{capsule ? &*capsule : nullptr, !config.capsules.resume.empty()};
-    train(context, text, persistence, [&](const StepResult& result, const Model&) {
-      if (repeat == 0) print_step(context, result);
-    });
+    train(context, text, capsule ? &*capsule : nullptr,
+          [&](const StepResult& result, const Model&) {
+            if (repeat == 0) print_step(context, result);
+          });
   }
 };
 

@@ -49,18 +49,18 @@ Batch next_batch(const RankContext& context, const std::string& text) {
 
 }  // namespace
 
-void train(RankContext& context, const std::string& text, const Persistence& persistence,
+void train(RankContext& context, const std::string& text, hooks::RankCapsule* capsule,
            const std::function<void(const StepResult&, const Model&)>& on_step) {
   const Config& config = context.config;
   Model model = build_model(context);
   GradBuffer gradients(context, model.parameters);
   context.step = config.first_step;
-  if (persistence.resumes) {
+  if (!config.capsules.resume.empty()) {
     resume_rank(context, model, draw_batch(text, config, context.step));
   }
   const auto keep_state = [&](const Batch& next) {
-    if (persistence.out != nullptr && capsule_is_due(config, context.step)) {
-      write_capsule(context, model, next, *persistence.out);
+    if (capsule != nullptr && capsule_is_due(config, context.step)) {
+      write_capsule(context, model, next, *capsule);
     }
   };
   for (; context.step < config.steps; ++context.step) {

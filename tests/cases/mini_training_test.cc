@@ -116,7 +116,7 @@ std::vector<at::Tensor> trained(Config config, std::optional<trace::CapturePlan>
     hooks::RankTaps taps(recorder.add_rank(run_facts(config, rank)));
     Placements placements(config, mesh.tp_rank, mesh.dp_rank);
     RankContext context{config, fault, taps, mesh, placements};
-    train(context, kText, {}, [&](const StepResult& result, const Model& model) {
+    train(context, kText, nullptr, [&](const StepResult& result, const Model& model) {
       if (result.step + 1 < config.steps) return;
       const std::lock_guard lock(mutex);
       for (const Parameter& parameter : model.parameters.in_model_order()) {
