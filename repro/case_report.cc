@@ -3,7 +3,6 @@
 
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "compare/judge.h"
 #include "repro/state_level.h"
@@ -126,19 +125,14 @@ StateComparison compare(const At& a, const At& b) {
   return compare_state(Capsule(a.folder, a.step), Capsule(b.folder, b.step));
 }
 
-// The state that the steps left. What was another before them says nothing about them.
+// The state that the steps left.
 void judge_end(LevelReport& level, const StateComparison& start, const StateComparison& end) {
-  std::set<std::string> known;
-  for (const auto& difference : start.differences) known.insert(difference.tensor);
-  std::vector<const StateDifference*> made;
-  for (const auto& difference : end.differences) {
-    if (!known.contains(difference.tensor)) made.push_back(&difference);
-  }
+  const auto made = differences_made(start, end);
   level.evidence.push_back("state after them: " + std::to_string(end.equal) + " of " +
                            std::to_string(end.tensors) + " tensors are equal, " +
                            std::to_string(made.size()) + " differ that were equal before");
   if (made.empty()) return;
-  level.evidence.push_back("first of them: " + made.front()->tensor + " " + made.front()->what);
+  level.evidence.push_back("first of them: " + made.front().tensor + " " + made.front().what);
   level.verdict = LevelVerdict::kDifferent;
 }
 

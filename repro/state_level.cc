@@ -157,4 +157,15 @@ StateComparison compare_state(const Capsule& a, const Capsule& b) {
   return Comparison(a, b).run();
 }
 
+std::vector<StateDifference> differences_made(const StateComparison& before,
+                                              const StateComparison& after) {
+  std::set<std::string> known;
+  for (const StateDifference& difference : before.differences) known.insert(difference.tensor);
+  std::vector<StateDifference> made;
+  for (const StateDifference& difference : after.differences) {
+    if (!known.contains(difference.tensor)) made.push_back(difference);
+  }
+  return made;
+}
+
 }  // namespace nanhunt::repro

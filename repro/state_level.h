@@ -31,4 +31,9 @@ struct StateComparison {
 // difference.
 StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b);
 
+// Differences after some steps in tensors that were equal before them: what was another before says
+// nothing about the steps.
+std::vector<StateDifference> differences_made(const StateComparison& before,
+                                              const StateComparison& after);
+
 }  // namespace nanhunt::repro

@@ -142,6 +142,17 @@ TEST_F(StateLevel, CopiesThatDifferAreADifference) {
             "differ");
 }
 
+TEST(DifferencesMade, AreThoseOfTensorsThatWereEqual) {
+  StateComparison before, after;
+  before.differences = {{"a.weight exp_avg", capsule::Kind::kMoments, "is all zero in B"}};
+  after.differences = before.differences;
+  EXPECT_THAT(differences_made(before, after), IsEmpty());
+  after.differences.push_back({"b.weight param", capsule::Kind::kParameters, "differs"});
+  const auto made = differences_made(before, after);
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].tensor, "b.weight param");
+}
+
 TEST_F(StateLevel, NothingIsComparedWithHalfACapsule) {
   write_capsule(a_.path(), kLayout, 4);
   write_capsule(b_.path(), kLayout, 4);
