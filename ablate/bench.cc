@@ -20,6 +20,7 @@ RunRequest Bench::request(const std::string& purpose, const Settings& settings,
   request.plan.full_sites = scope.full_sites;
   request.plan.full_phases = scope.full_phases;
   request.plan.steps = scope.captured;
+  request.plan.poison = case_.poison;
   request.capsules = scope.capsules;
   if (request.capsules.resume.empty()) {
     request.capsules.resume = case_.capsule.resume;

@@ -51,6 +51,10 @@ void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_c
   } else if (entry.pattern == "steps") {
     the_case.steps = integer_of(file, entry);
     if (the_case.steps < 1) refuse(file.path, entry.line, "steps is not positive");
+  } else if (entry.pattern == "poison") {
+    if (entry.value != "on" && entry.value != "off")
+      refuse(file.path, entry.line, "poison is '" + entry.value + "'; it may be: on off");
+    the_case.poison = entry.value == "on";
   } else if (entry.pattern == "timeout_s") {
     the_case.timeout_s = number_of(file, entry);
     if (!(the_case.timeout_s > 0)) refuse(file.path, entry.line, "timeout_s is not positive");

@@ -24,6 +24,7 @@ struct Case {
   Subject subject;
   CaseLevel level = CaseLevel::kAuto;
   int64_t steps = 1;
+  bool poison = false;  // trace/capture_plan.h, on both sides
   double timeout_s = 60;
   Settings failing;
   Settings reference;

@@ -29,6 +29,7 @@ const std::vector<Leaf>& subject_schema() {
 const std::vector<Leaf>& case_schema() {
   static const std::vector<Leaf> schema = {
       {"subject"},       {"capsule"},          {"level"},          {"steps"},
+      {"poison"},
       {"timeout_s"},     {"intended"},         {"set.*"},          {"reference.*"},
       {"thresholds.*"},  {"fault.*"},          {"expect.verdict"}, {"expect.site"},
       {"expect.phase"},  {"expect.role"},      {"expect.ranks"},   {"expect.lineage"},

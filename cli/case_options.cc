@@ -22,6 +22,8 @@ po::options_description case_options() {
                                             "stats, full or auto")(
       "steps", po::value<int64_t>(), "training steps")("timeout", po::value<double>(),
                                                        "seconds until a child is ended")(
+      "poison", po::bool_switch(),
+      "fill fresh memory with NaN: what is read before it is written shows")(
       "out", po::value<std::string>(), "work folder (default: nanhunt-out/CASE-HASH)")(
       "build", po::value<std::string>(), "build folder that {build} stands for")(
       "seed", po::value<uint64_t>()->default_value(1), "of the draw of a bundled case")(
@@ -68,6 +70,7 @@ CaseSetup set_up_case(const Parsed& parsed) {
   }
   if (parsed.has("level")) the_case.level = ablate::case_level_from_name(parsed.text("level"));
   if (parsed.has("steps")) the_case.steps = parsed.values["steps"].as<int64_t>();
+  if (parsed.flag("poison")) the_case.poison = true;
   if (the_case.steps < 1) throw trace::Error(trace::ErrorKind::kUsage, "steps is not positive");
   if (parsed.has("timeout")) the_case.timeout_s = parsed.values["timeout"].as<double>();
   setup.thresholds = read_thresholds(parsed);

@@ -10,6 +10,7 @@
 #include "hooks/flow_map.h"
 #include "hooks/flow_observer.h"
 #include "hooks/noise.h"
+#include "hooks/poison.h"
 #include "hooks/tensor_view.h"
 
 namespace nanhunt::hooks {
@@ -173,6 +174,10 @@ RankTaps::RankTaps(RankRecorder& recorder) : impl_(std::make_shared<Impl>(record
   if (!recorder.on()) return;
   impl_->guarded("flow observer", [&] {
     observe_flow();
+    if (recorder.plan().poison) {
+      poison_allocations();
+      recorder.fact("poison", "on");
+    }
     FlowMap::bind_to_this_thread(impl_->flow);
   });
 }

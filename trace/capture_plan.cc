@@ -203,6 +203,7 @@ std::string to_json(const CapturePlan& plan) {
                {"ring", plan.ring},
                {"triggers", json_of(plan.triggers)},
                {"ring_bytes", plan.ring_bytes},
+               {"poison", plan.poison},
                {"repeats", plan.repeats}};
   if (plan.perturbation) json["perturbation"] = json_of(*plan.perturbation);
   return json.dump(2);
@@ -240,6 +241,7 @@ CapturePlan parse_capture_plan(const std::string& text) {
                   for (const Json& entry : value) plan.triggers.push_back(read_trigger(entry));
                 }},
                integer_field("ring_bytes", plan.ring_bytes, 1),
+               plain_field("poison", plan.poison),
                integer_field("repeats", plan.repeats, 1),
                {"perturbation", [&](const Json& value) {
                   if (!value.is_null()) plan.perturbation = read_perturbation(value);

@@ -56,6 +56,9 @@ struct CapturePlan {
   int32_t ring = 0;
   std::vector<Trigger> triggers;
   int64_t ring_bytes = 1 << 30;  // bound on the rows and values of the ring, per process
+  // Memory that the training process takes is filled with bytes of all ones, which are NaN in every
+  // floating type, so that what is read before it was written shows.
+  bool poison = false;
   int32_t repeats = 1;           // calibration: the program runs this many times, one trace folder
                                  // each (out/000, out/001, ...), with seeds seed, seed + 1, ...;
                                  // repeat 0 is not perturbed

@@ -28,6 +28,7 @@ constexpr std::pair<std::string_view, FaultName> kNames[] = {
     {"fused_mask_last_block", FaultName::kFusedMaskLastBlock},
     {"bucket_read_early", FaultName::kBucketReadEarly},
     {"nan_on_rank", FaultName::kNanOnRank},
+    {"row_not_written", FaultName::kRowNotWritten},
     {"row_missing_share", FaultName::kRowMissingShare},
     {"rows_swapped", FaultName::kRowsSwapped},
     {"element_outlier", FaultName::kElementOutlier},

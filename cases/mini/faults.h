@@ -32,6 +32,8 @@ enum class FaultName {
   kBucketReadEarly,  // one parameter's range of a bucket is read before its reduction is waited for
                      // (rank, element)
   kNanOnRank,        // linear_fc1 of one rank gives one NaN (layer, rank, microbatch, element)
+  kRowNotWritten,    // linear_fc1 of one rank leaves one row of a fresh buffer as it is (layer,
+                     // rank, microbatch, element: row)
   // Graded: how small a fault is still found
   kRowMissingShare,  // linear_proj: one row lacks one rank's share (layer, element)
   kRowsSwapped,      // linear_proj: two rows swapped (layer, element)

@@ -2,6 +2,7 @@
 #include "cases/mini/output_faults.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/std.h>
 
 #include <limits>
@@ -59,6 +60,15 @@ at::Tensor with_fc1_faults(const RankContext& context, int64_t layer, const at::
         .select(0, context.fault.element % copy.numel())
         .fill_(std::numeric_limits<float>::quiet_NaN());
     return copy;
+  }
+  if (here(context, FaultName::kRowNotWritten, layer) && context.mesh.rank == context.fault.rank) {
+    const at::Tensor fresh = at::empty_like(output);
+    const at::Tensor rows = as_rows(fresh), old = as_rows(output);
+    const int64_t left_out = context.fault.element % rows.size(0);
+    for (int64_t row = 0; row < rows.size(0); ++row) {
+      if (row != left_out) rows.select(0, row).copy_(old.select(0, row));
+    }
+    return fresh;
   }
   return output;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oracle/replay/poison.h"
 #include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
@@ -64,6 +65,21 @@ std::string op_of(const ReplayIndex& index, const Record& record) {
   return maker == nullptr ? record.op : maker->op;
 }
 
+bool is_finite(const Record* record) { return trace::non_finite_elements(*record) == 0; }
+
+Lineage unwritten_at(const Record& record, int64_t element) {
+  return {"uninitialised", place_of(record, element) +
+                               ": the bits that fresh memory was filled with; nothing wrote it "
+                               "before it was read"};
+}
+
+// Of a record whose operands cannot have handed it on.
+std::optional<Lineage> of_poison(const trace::TraceReader* reader, const Record& record) {
+  if (reader == nullptr) return std::nullopt;
+  const auto element = first_unwritten(*reader, record);
+  return element ? std::optional(unwritten_at(record, *element)) : std::nullopt;
+}
+
 // NaN of operands that are Inf, or -Inf all of them.
 bool is_of_infinities(const std::string& kind) {
   return kind == "zero_times_inf" || kind == "inf_minus_inf" || kind == "inf_over_inf" ||
@@ -88,8 +104,7 @@ Lineage of_op(const ReplayIndex& index, const trace::TraceReader& reader, const 
   const auto exact = recompute(index, reader, record, why_not);
   const auto why = diagnose(intermediates(index, reader, record, element), record.storage);
   const auto operands = operands_of(index.step(), record);
-  const auto not_finite = std::ranges::find_if(
-      operands, [](const Record* operand) { return trace::non_finite_elements(*operand) > 0; });
+  const auto not_finite = std::ranges::find_if_not(operands, is_finite);
   const std::string where = place_of(record, at) + ": ", op = op_of(index, record);
   const double value = exact ? exact->values[element] : std::nan("");
   const bool fits = std::abs(value) <= trace::max_finite(record.storage);
@@ -109,6 +124,7 @@ Lineage of_op(const ReplayIndex& index, const trace::TraceReader& reader, const 
     return {"overflow", where + given + ends};
   }
   if (why) return {why->kind, where + why->detail + "; " + given};
+  if (exact && fits && first_unwritten(reader, record) == at) return unwritten_at(record, at);
   return {exact && fits ? "not_from_operands" : "unknown", where + given};
 }
 
@@ -140,7 +156,13 @@ std::string place_of(const trace::Record& record, int64_t element) {
 
 Lineage lineage_of(const ReplayIndex& index, const trace::TraceReader* reader,
                    const trace::Record& record) {
-  if (record.what.phase == Phase::kPostCollective) return of_collective(index.step(), record);
+  if (record.what.phase == Phase::kPostCollective) {
+    const Lineage told = of_collective(index.step(), record);
+    return told.kind == "received" ? told : of_poison(reader, record).value_or(told);
+  }
+  if (std::ranges::all_of(operands_of(index.step(), record), is_finite)) {
+    if (auto unwritten = of_poison(reader, record)) return *unwritten;
+  }
   if (is_loaded(record)) return {"loaded", "it was so when the step began"};
   if (reader == nullptr || !record.has_values) return {"unknown", "not captured in full"};
   return of_op(index, *reader, record);

@@ -11,6 +11,7 @@
 namespace nanhunt::oracle {
 
 // Kinds, in docs/verdict.md, "Lineage":
+//   uninitialised          the bits of memory that nothing wrote (poison.h), of no operand
 //   loaded                 it was so when the step began
 //   received               an operand of the collective that another rank gave
 //   overflow_in_reduction  finite operands of a collective, whose result is not finite

@@ -39,6 +39,7 @@ CapturePlan every_field_set() {
   plan.ring = 4;
   plan.triggers = {{TriggerKind::kGradNorm, 0x1.fp3}, {TriggerKind::kExit, 0}};
   plan.ring_bytes = 1LL << 33;
+  plan.poison = true;
   plan.repeats = 7;
   plan.perturbation = Perturbation{.seed = 0xFFFF'FFFF'FFFF'FFFF,
                                    .ulp_parameters = false,
@@ -63,6 +64,7 @@ TEST(CapturePlan, SurvivesItsJson) {
   EXPECT_EQ(back.ring, plan.ring);
   EXPECT_EQ(back.triggers, plan.triggers) << "factors to the last bit";
   EXPECT_EQ(back.ring_bytes, plan.ring_bytes);
+  EXPECT_EQ(back.poison, plan.poison);
   EXPECT_EQ(back.repeats, plan.repeats);
   ASSERT_TRUE(back.perturbation);
   EXPECT_EQ(back.perturbation->seed, plan.perturbation->seed);
