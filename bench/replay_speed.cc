@@ -4,17 +4,19 @@
 //   add      against a plain read of the bytes of its operands and result
 //   gelu     against a bare loop of erfc, the one function it takes forward
 // A replay is whole: values read from the trace file (page cache), widened, computed, bounded and
-// tested. Medians of kRepeats.
+// tested. Each round runs a replay and then its bound; what is printed are medians over the rounds,
+// of processor time, and of the ratios within a round: other programs on the machine slow both.
 //
-//   replay_speed
+//   replay_speed [ROUNDS]     default 15
 #include <cblas.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -33,20 +35,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRepeats = 5;
 constexpr int64_t kRows = 2048, kWidth = 2048;
 constexpr double kLambda = 8;
 
 double seconds_of(const std::function<void()>& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::ranges::sort(times);
-  return times[kRepeats / 2];
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 std::vector<float> values_of(uint64_t seed, int64_t count) {
@@ -90,7 +95,7 @@ struct Tape {
 
 class Bench {
  public:
-  Bench() {
+  explicit Bench(int rounds) : rounds_(rounds) {
     folder_ = fs::temp_directory_path() / ("nanhunt-replay-" + std::to_string(getpid()));
     write({}, {}, {});
     // A second time with what the ops really give: healthy values are what replay meets.
@@ -98,9 +103,9 @@ class Bench {
   }
   ~Bench() { fs::remove_all(folder_); }
 
-  void run() {
-    std::printf("one core, %ld x %ld, FP32 captured; seconds, median of %d\n\n",
-                static_cast<long>(kRows), static_cast<long>(kWidth), kRepeats);
+  void run() const {
+    std::printf("one thread, %ld x %ld, FP32 captured; processor seconds, medians of %d rounds\n\n",
+                static_cast<long>(kRows), static_cast<long>(kWidth), rounds_);
     std::printf(
         "| replay | seconds | bound by | seconds | bound / replay |\n|---|---|---|---|---|\n");
     line("linear", replay(linear_), "FP64 dgemm", gemm());
@@ -109,8 +114,17 @@ class Bench {
   }
 
  private:
-  static void line(const char* name, double mine, const char* bound, double other) {
-    std::printf("| %s | %.4f | %s | %.4f | %.2f |\n", name, mine, bound, other, other / mine);
+  using Work = std::function<void()>;
+
+  void line(const char* name, const Work& mine, const char* bound, const Work& other) const {
+    std::vector<double> times, bounds, ratios;
+    for (int round = 0; round < rounds_; ++round) {
+      times.push_back(seconds_of(mine));
+      bounds.push_back(seconds_of(other));
+      ratios.push_back(bounds.back() / times.back());
+    }
+    std::printf("| %s | %.4f | %s | %.4f | %.2f |\n", name, median(times), bound, median(bounds),
+                median(ratios));
   }
 
   void write(std::vector<float> linear, std::vector<float> sum, std::vector<float> gelu) {
@@ -138,64 +152,65 @@ class Bench {
     return {result->values.begin(), result->values.end()};
   }
 
-  double replay(int64_t sequence) const {
-    const trace::TraceReader reader(folder_);
-    const trace::Step step = reader.read_step(0);
-    const oracle::ReplayIndex index(step);
-    const auto& record = step.records[static_cast<size_t>(step.find(0, sequence))];
-    return seconds_of([&] {
+  Work replay(int64_t sequence) const {
+    const auto reader = std::make_shared<trace::TraceReader>(folder_);
+    const auto step = std::make_shared<trace::Step>(reader->read_step(0));
+    const auto index = std::make_shared<oracle::ReplayIndex>(*step);
+    return [=] {
+      const auto& record = step->records[static_cast<size_t>(step->find(0, sequence))];
       std::string why_not;
       std::optional<oracle::ErrorTester> tester;
-      oracle::Tensor found;
-      const auto take = [&](const oracle::Recomputed& expected, oracle::Slice rows) {
+      const auto take = [&](const oracle::Compared& block) {
         if (!tester) {
-          tester.emplace(oracle::Rounding{0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0},
-                         expected.roundings, kLambda, kRows * kWidth);
+          tester.emplace(oracle::Rounding{0x1p-24, 0x1p-24, 0x1p-149, 3.4e38, 0}, block.roundings,
+                         kLambda, kRows * kWidth);
         }
-        oracle::read_tensor(reader, record, rows, found);
-        tester->add(found.values, expected);
+        tester->add(block.found, block.values, block.magnitudes);
       };
-      if (!oracle::recompute_by_slices(index, reader, record, take, why_not))
+      if (!oracle::recompute_by_blocks(*index, *reader, record, take, why_not))
         throw trace::Error(trace::ErrorKind::kInternal, why_not);
       if (tester->result().suspicious() > 1)
         throw trace::Error(trace::ErrorKind::kInternal, "out of rule");
-    });
+    };
   }
 
-  double gemm() const {
-    const size_t count = static_cast<size_t>(kRows * kWidth);
-    const std::vector<double> a(count, 0.5), b(count, 0.25);
-    std::vector<double> c(count);
-    return seconds_of([&] {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kRows, kWidth, kWidth, 1.0, a.data(),
-                  kWidth, b.data(), kWidth, 0.0, c.data(), kWidth);
-      sink_ = c[1];
-    });
+  Work gemm() const {
+    const auto values = [](double value) {
+      return std::make_shared<std::vector<double>>(static_cast<size_t>(kRows * kWidth), value);
+    };
+    const auto a = values(0.5), b = values(0.25), c = values(0);
+    return [=, this] {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kRows, kWidth, kWidth, 1.0, a->data(),
+                  kWidth, b->data(), kWidth, 0.0, c->data(), kWidth);
+      sink_ = (*c)[1];
+    };
   }
 
-  double plain_read() const {
-    const std::vector<uint64_t> words(static_cast<size_t>(3 * kRows * kWidth) / 2, 1);
-    return seconds_of([&] {
+  Work plain_read() const {
+    const auto words =
+        std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(3 * kRows * kWidth) / 2, 1);
+    return [=, this] {
       uint64_t sum[8] = {};
-      for (size_t i = 0; i + 8 <= words.size(); i += 8) {
-        for (size_t k = 0; k < 8; ++k) sum[k] += words[i + k];
+      for (size_t i = 0; i + 8 <= words->size(); i += 8) {
+        for (size_t k = 0; k < 8; ++k) sum[k] += (*words)[i + k];
       }
       sink_ = static_cast<double>(sum[0] ^ sum[5]);
-    });
+    };
   }
 
-  double bare_gelu() const {
-    const auto values = values_of(7, kRows * kWidth);
-    return seconds_of([&] {
+  Work bare_gelu() const {
+    const auto values = std::make_shared<std::vector<float>>(values_of(7, kRows * kWidth));
+    return [=, this] {
       double sum = 0;
-      for (const float value : values) {
+      for (const float value : *values) {
         const double x = value;
         sum += std::erfc(-x * 0.7071067811865476);
       }
       sink_ = sum;
-    });
+    };
   }
 
+  int rounds_;
   fs::path folder_;
   int64_t linear_ = 0, add_ = 0, gelu_ = 0;
   mutable volatile double sink_ = 0;
@@ -204,9 +219,14 @@ class Bench {
 }  // namespace
 }  // namespace nanhunt
 
-int main() {
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
+  if (argc > 2 || rounds < 1) {
+    std::fprintf(stderr, "usage: replay_speed [ROUNDS]\n");
+    return 2;
+  }
   try {
-    nanhunt::Bench().run();
+    nanhunt::Bench(rounds).run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "replay_speed: %s\n", error.what());
     return 1;

@@ -8,51 +8,40 @@
 namespace nanhunt::oracle {
 namespace {
 
-// The first two terms; compiled for the machine's vectors, with equal bits.
-[[gnu::target_clones("avx512f", "avx2", "default")]] void add_two(const double* a, const double* b,
-                                                                  Recomputed& total) {
-  double* values = total.values.data();
-  double* magnitudes = total.magnitudes.data();
-  for (size_t i = 0; i < total.values.size(); ++i) {
+// Compiled for the machine's vectors, with equal bits.
+[[gnu::target_clones("avx512f", "avx2", "default")]] void add_two(const double* const* terms,
+                                                                  size_t count, double* values,
+                                                                  double* magnitudes) {
+  const double *a = terms[0], *b = terms[1];
+  for (size_t i = 0; i < count; ++i) {
     values[i] = a[i] + b[i];
     magnitudes[i] = std::abs(a[i]) + std::abs(b[i]);
   }
 }
 
-Recomputed sum_of(const std::vector<const Tensor*>& terms) {
-  if (terms.size() < 2) return exactly(terms.front()->values);
-  const size_t count = terms.front()->values.size();
-  Recomputed total{std::vector<double>(count), std::vector<double>(count),
-                   static_cast<double>(terms.size() - 1)};
-  add_two(terms[0]->values.data(), terms[1]->values.data(), total);
-  for (size_t k = 2; k < terms.size(); ++k) {
-    for (size_t i = 0; i < count; ++i) {
-      total.values[i] += terms[k]->values[i];
-      total.magnitudes[i] += std::abs(terms[k]->values[i]);
-    }
-  }
-  return total;
-}
-
-std::optional<Recomputed> forward(Call& call) {
-  const auto operands = call.activations();
-  const auto axes = axes_of(call.target());
-  std::vector<Tensor> rooms(operands.size());
-  std::vector<const Tensor*> terms;
-  for (const Tensor* operand : operands) {
-    const Tensor& term = in_order_of(*operand, axes, rooms[terms.size()]);
-    if (term.shape != call.target().local_shape) return std::nullopt;
-    terms.push_back(&term);
-  }
+std::optional<Elementwise> forward(Call& call) {
+  const auto terms = call.activation_operands();
   if (terms.empty()) return std::nullopt;
-  return sum_of(terms);
+  if (terms.size() == 1) return handed_on(*terms.front());
+  const auto sum = [all = terms.size()](const double* const* in, size_t count, double* values,
+                                        double* magnitudes) {
+    add_two(in, count, values, magnitudes);
+    for (size_t k = 2; k < all; ++k) {
+      for (size_t i = 0; i < count; ++i) {
+        values[i] += in[k][i];
+        magnitudes[i] += std::abs(in[k][i]);
+      }
+    }
+  };
+  return Elementwise{terms, sum, static_cast<double>(terms.size() - 1)};
 }
 
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
-  if (!parameter_name(call.target()).empty()) return sum_of_rows(gradient);
-  auto aligned = shaped_like_target(call, gradient);
-  if (!aligned) return std::nullopt;
-  return exactly(std::move(aligned->values));
+std::optional<Recomputed> of_parameter(Call& /*call*/, const Tensor& gradient) {
+  return sum_of_rows(gradient);
+}
+
+std::optional<Elementwise> backward(Call& /*call*/, Operand& gradient) {
+  return handed_on(gradient);
 }
 
 Intermediates on_the_way(Call& call, size_t element) {
@@ -70,7 +59,12 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay add() {
-  return {{"add"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
+  return {.ops = {"add"},
+          .backward = of_parameter,
+          .on_the_way = on_the_way,
+          .by_slices = BySlices::kSmall,
+          .elementwise = forward,
+          .elementwise_back = backward};
 }
 
 }  // namespace nanhunt::oracle

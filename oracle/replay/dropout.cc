@@ -2,44 +2,44 @@
 // dropout by its mask: y = x / (1 - p) where the mask is true, else 0;  dx = g / (1 - p) where it
 // is true, else 0. `p` is an attribute, the mask an operand of role "mask" (Srivastava et al.,
 // Dropout, 2014, scaled in training).
+#include <cmath>
+
 #include "oracle/replay/ops.h"
 
 namespace nanhunt::oracle {
 namespace {
 
-// In the dimensions of `axes`. A choice, not a product: what is dropped leaves no NaN behind.
-std::optional<Tensor> kept(Call& call, const Tensor& values, const std::vector<std::string>& axes) {
-  const Tensor* mask = call.of_role("mask");
+// Of `values`. A choice, not a product: what is dropped leaves no NaN behind.
+std::optional<Elementwise> kept(Call& call, Operand& values) {
+  Operand* mask = call.operand_of_role("mask");
   const auto p = call.attribute("p");
   if (mask == nullptr || !p || !(*p >= 0 && *p < 1)) return std::nullopt;
-  const Tensor through = in_order_of(*mask, axes);
-  Tensor result = in_order_of(values, axes);
-  if (through.shape != result.shape) return std::nullopt;
-  for (size_t i = 0; i < result.values.size(); ++i)
-    result.values[i] = through.values[i] != 0 ? result.values[i] / (1 - *p) : 0;
-  return result;
+  const auto choice = [left = 1 - *p](const double* const* in, size_t count, double* result,
+                                      double* magnitudes) {
+    for (size_t i = 0; i < count; ++i) {
+      result[i] = in[1][i] != 0 ? in[0][i] / left : 0;
+      magnitudes[i] = std::abs(result[i]);
+    }
+  };
+  return Elementwise{{&values, mask}, choice, 2};
 }
 
-std::optional<Recomputed> scaled(std::optional<Tensor> tensor, const std::vector<int64_t>& shape) {
-  if (!tensor || tensor->shape != shape) return std::nullopt;
-  Recomputed result = exactly(std::move(tensor->values));
-  result.roundings = 2;
-  return result;
-}
-
-std::optional<Recomputed> forward(Call& call) {
-  const Tensor* input = call.activation();
-  if (input == nullptr) return std::nullopt;
-  return scaled(kept(call, *input, axes_of(call.target())), call.target().local_shape);
+std::optional<Elementwise> forward(Call& call) {
+  Operand* input = call.activation_operand();
+  return input == nullptr ? std::nullopt : kept(call, *input);
 }
 
 // A parameter that was added to every row before gets the sum over them.
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
-  if (parameter_name(call.target()).empty())
-    return scaled(kept(call, gradient, axes_of(call.target())), call.target().local_shape);
-  const auto rows = kept(call, gradient, gradient.axes);
-  if (!rows) return std::nullopt;
-  Recomputed result = sum_of_rows(*rows);
+std::optional<Recomputed> of_parameter(Call& call, const Tensor& gradient) {
+  const Tensor* mask = call.of_role("mask");
+  const auto p = call.attribute("p");
+  if (mask == nullptr || !p || !(*p >= 0 && *p < 1)) return std::nullopt;
+  const Tensor through = in_order_of(*mask, gradient.axes);
+  if (through.shape != gradient.shape) return std::nullopt;
+  Tensor rows = gradient;
+  for (size_t i = 0; i < rows.values.size(); ++i)
+    rows.values[i] = through.values[i] != 0 ? rows.values[i] / (1 - *p) : 0;
+  Recomputed result = sum_of_rows(rows);
   result.roundings += 2;
   return result;
 }
@@ -58,7 +58,12 @@ Intermediates on_the_way(Call& call, size_t element) {
 }  // namespace
 
 Replay dropout() {
-  return {{"dropout"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
+  return {.ops = {"dropout"},
+          .backward = of_parameter,
+          .on_the_way = on_the_way,
+          .by_slices = BySlices::kSmall,
+          .elementwise = forward,
+          .elementwise_back = kept};
 }
 
 }  // namespace nanhunt::oracle

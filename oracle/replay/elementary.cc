@@ -62,11 +62,11 @@ const Function& function_of(const Call& call) {
   return *std::ranges::find(kFunctions, std::string_view(call.op()), &Function::op);
 }
 
-std::optional<Recomputed> forward(Call& call) {
+std::optional<Elementwise> forward(Call& call) {
   return pointwise(call, function_of(call).value, kRoundings);
 }
 
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+std::optional<Elementwise> backward(Call& call, Operand& gradient) {
   return pointwise_gradient(call, gradient, function_of(call).slope, kRoundings);
 }
 
@@ -98,7 +98,12 @@ Intermediates on_the_way_back(Call& call, const Tensor& /*gradient*/, size_t ele
 }  // namespace
 
 Replay elementary() {
-  Replay replay{{}, forward, backward, on_the_way, on_the_way_back, BySlices::kSmall};
+  Replay replay{.ops = {},
+                .on_the_way = on_the_way,
+                .on_the_way_back = on_the_way_back,
+                .by_slices = BySlices::kSmall,
+                .elementwise = forward,
+                .elementwise_back = backward};
   for (const Function& function : kFunctions) replay.ops.emplace_back(function.op);
   return replay;
 }

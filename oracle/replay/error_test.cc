@@ -15,6 +15,8 @@
 namespace nanhunt::oracle {
 namespace {
 
+using Values = std::span<const double>;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Sums of squares of bounds over elements whose rounding errors may not be independent: rows of
@@ -69,15 +71,14 @@ class ErrorTester::Impl {
                    lambda * rounding.operands};
   }
 
-  void add(std::span<const double> found, const Recomputed& expected) {
+  void add(Values found, Values values, Values magnitudes) {
     for (size_t begin = 0; begin < found.size(); begin += kBlock) {
       const size_t end = std::min(begin + kBlock, found.size());
       // Errors out of bound are looked at one by one, and of the others only the worst so far.
       const double threshold = std::min(test_.element, 1.0);
-      if (end - begin < kBlock ||
-          !add_block(sums_, bounds_, threshold, &found[begin], &expected.values[begin],
-                     &expected.magnitudes[begin])) {
-        add_one_by_one(found, expected, begin, end);
+      if (end - begin < kBlock || !add_block(sums_, bounds_, threshold, &found[begin],
+                                             &values[begin], &magnitudes[begin])) {
+        add_one_by_one(found, values, magnitudes, begin, end);
       }
     }
     seen_ += static_cast<int64_t>(found.size());
@@ -89,10 +90,10 @@ class ErrorTester::Impl {
     return std::max({test.norm, test.scale, test.shift}) > 1;
   }
 
-  void add_dependence(std::span<const double> found, const Recomputed& expected) {
+  void add_dependence(Values found, Values values, Values magnitudes) {
     if (!dependent_) dependent_.emplace(static_cast<size_t>(elements_));
     for (size_t i = 0; i < found.size(); ++i) {
-      const Element e = bounds_.of(found[i], expected.values[i], expected.magnitudes[i]);
+      const Element e = bounds_.of(found[i], values[i], magnitudes[i]);
       if (!std::isfinite(e.error) || !std::isfinite(e.inside)) continue;
       dependent_->add(found[i], e.error, e.bound,
                       {e.bound * e.bound, e.bound * std::abs(e.value), e.bound});
@@ -112,11 +113,10 @@ class ErrorTester::Impl {
   }
 
  private:
-  void add_one_by_one(std::span<const double> found, const Recomputed& expected, size_t begin,
-                      size_t end) {
+  void add_one_by_one(Values found, Values values, Values magnitudes, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const double value = expected.values[i];
-      const Element e = bounds_.of(found[i], value, expected.magnitudes[i]);
+      const double value = values[i];
+      const Element e = bounds_.of(found[i], value, magnitudes[i]);
       if (std::isfinite(e.error) && std::isfinite(e.inside)) sums_.add(e, (i - begin) % kLanes);
       const auto note = [&](double proven, double likely) {
         test_.proven = std::max(test_.proven, proven);
@@ -168,14 +168,14 @@ ErrorTester::ErrorTester(const Rounding& rounding, double roundings, double lamb
 ErrorTester::~ErrorTester() = default;
 ErrorTester::ErrorTester(ErrorTester&&) noexcept = default;
 
-void ErrorTester::add(std::span<const double> found, const Recomputed& expected) {
-  impl_->add(found, expected);
+void ErrorTester::add(Values found, Values values, Values magnitudes) {
+  impl_->add(found, values, magnitudes);
 }
 bool ErrorTester::wants_dependence() const {
   return impl_->wants_dependence();
 }
-void ErrorTester::add_dependence(std::span<const double> found, const Recomputed& expected) {
-  impl_->add_dependence(found, expected);
+void ErrorTester::add_dependence(Values found, Values values, Values magnitudes) {
+  impl_->add_dependence(found, values, magnitudes);
 }
 ErrorTest ErrorTester::result() const {
   return impl_->result();
@@ -195,8 +195,8 @@ std::string ErrorTest::leading() const {
 ErrorTest test_errors(const std::vector<double>& found, const Recomputed& expected,
                       const Rounding& rounding, double lambda) {
   ErrorTester tester(rounding, expected.roundings, lambda, static_cast<int64_t>(found.size()));
-  tester.add(found, expected);
-  if (tester.wants_dependence()) tester.add_dependence(found, expected);
+  tester.add(found, expected.values, expected.magnitudes);
+  if (tester.wants_dependence()) tester.add_dependence(found, expected.values, expected.magnitudes);
   return tester.result();
 }
 

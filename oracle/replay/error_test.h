@@ -40,21 +40,25 @@ struct ErrorTest {
   std::string leading() const;
 };
 
-// Slice by slice. lambda: `suspicious_lambda`. Elements whose recomputed value is not finite are
+// Part by part. lambda: `suspicious_lambda`. Elements whose recomputed value is not finite are
 // left out (an operand was not finite, or nobody can say); a value that is not finite where the
 // recomputed one is and would fit the type is out of any bound.
 class ErrorTester {
  public:
-  // elements: of all slices together; roundings: as in Recomputed.
+  // elements: of all parts together; roundings: as in Recomputed.
   ErrorTester(const Rounding& rounding, double roundings, double lambda, int64_t elements);
   ~ErrorTester();
   ErrorTester(ErrorTester&&) noexcept;
 
-  void add(std::span<const double> found, const Recomputed& expected);
-  // After the last slice: true when the bounds of the whole hold only if errors are dependent, or
-  // not at all. Then all slices go to `add_dependence`, in any order, before `result`.
+  // What was recorded, and what was recomputed with its magnitudes, as in Recomputed. Parts that
+  // are a multiple of kBlock (error_sums.h), but for the last, give the same bits however cut.
+  void add(std::span<const double> found, std::span<const double> values,
+           std::span<const double> magnitudes);
+  // After the last part: true when the bounds of the whole hold only if errors are dependent, or
+  // not at all. Then all parts go to `add_dependence`, in any order, before `result`.
   bool wants_dependence() const;
-  void add_dependence(std::span<const double> found, const Recomputed& expected);
+  void add_dependence(std::span<const double> found, std::span<const double> values,
+                      std::span<const double> magnitudes);
   ErrorTest result() const;
 
  private:

@@ -40,11 +40,11 @@ constexpr auto slope_by_tanh = by_element([](double x) -> Term {
   return {0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner, 1 + std::abs(x)};
 });
 
-std::optional<Recomputed> forward(Call& call) {
+std::optional<Elementwise> forward(Call& call) {
   return pointwise(call, call.flag("tanh") ? by_tanh : by_erf, kRoundings);
 }
 
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+std::optional<Elementwise> backward(Call& call, Operand& gradient) {
   return pointwise_gradient(call, gradient, call.flag("tanh") ? slope_by_tanh : slope_by_erf,
                             kRoundings);
 }
@@ -52,7 +52,10 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
 }  // namespace
 
 Replay gelu() {
-  return {{"gelu"}, forward, backward, nullptr, nullptr, BySlices::kSmall};
+  return {.ops = {"gelu"},
+          .by_slices = BySlices::kSmall,
+          .elementwise = forward,
+          .elementwise_back = backward};
 }
 
 }  // namespace nanhunt::oracle

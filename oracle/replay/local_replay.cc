@@ -22,21 +22,21 @@ using trace::Record;
 
 // What the capture followed from the operands to the record, less what the replay explains: the
 // rounding of the result and those inside the op.
-double unexplained_rounding(const Record& record, const Recomputed& expected) {
+double unexplained_rounding(const Record& record, double roundings) {
   const double followed = record.rounding;
   const double result = trace::unit_roundoff(record.storage);
   const double inside = trace::unit_roundoff(record.compute);
-  const double explained = result * result + (expected.roundings + 1) * inside * inside;
+  const double explained = result * result + (roundings + 1) * inside * inside;
   const double left = followed * followed - explained * 1.001;
   return left > 0 ? std::sqrt(left) : 0;
 }
 
-Rounding rounding_of(const Record& record, const Recomputed& expected) {
+Rounding rounding_of(const Record& record, double roundings) {
   // Codes are compared as values.
   const double scale = trace::is_fp8(record.storage) ? attribute(record, "scale").value_or(1) : 1;
   return {trace::unit_roundoff(record.compute), trace::unit_roundoff(record.storage),
           trace::min_subnormal(record.storage) / scale, trace::max_finite(record.storage) / scale,
-          unexplained_rounding(record, expected)};
+          unexplained_rounding(record, roundings)};
 }
 
 std::string element_text(const ErrorTest& test) {
@@ -77,25 +77,20 @@ std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceRe
                                   const Record& record, double lambda, std::string& why_not) {
   std::optional<ErrorTester> tester;
   Tested tested;
-  Tensor room;
-  const auto found = [&](Slice rows) -> const std::vector<double>& {
-    read_tensor(reader, record, rows, room);
-    return room.values;
-  };
-  const auto first_look = [&](const Recomputed& expected, Slice rows) {
+  const auto first_look = [&](const Compared& block) {
     if (!tester) {
-      tester.emplace(rounding_of(record, expected), expected.roundings, lambda,
+      tester.emplace(rounding_of(record, block.roundings), block.roundings, lambda,
                      elements_of(record));
-      tested.derivative_of = expected.derivative_of;
+      tested.derivative_of = block.derivative_of;
     }
-    tester->add(found(rows), expected);
+    tester->add(block.found, block.values, block.magnitudes);
   };
-  if (!recompute_by_slices(index, reader, record, first_look, why_not)) return std::nullopt;
+  if (!recompute_by_blocks(index, reader, record, first_look, why_not)) return std::nullopt;
   if (tester->wants_dependence()) {
-    recompute_by_slices(
+    recompute_by_blocks(
         index, reader, record,
-        [&](const Recomputed& expected, Slice rows) {
-          tester->add_dependence(found(rows), expected);
+        [&](const Compared& block) {
+          tester->add_dependence(block.found, block.values, block.magnitudes);
         },
         why_not);
   }

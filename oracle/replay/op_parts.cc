@@ -16,30 +16,6 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return a.size() == b.size() && !a.empty() && std::equal(a.begin(), a.end() - 1, b.begin());
 }
 
-std::optional<Recomputed> pointwise(Call& call, ByElement function, double roundings) {
-  const Tensor* input = call.activation();
-  if (input == nullptr) return std::nullopt;
-  Tensor room;
-  const Tensor& x = in_order_of(*input, axes_of(call.target()), room);
-  if (x.shape != call.target().local_shape) return std::nullopt;
-  Recomputed result{std::vector<double>(x.values.size()), std::vector<double>(x.values.size()),
-                    roundings};
-  function(x.values, result);
-  return result;
-}
-
-std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient, ByElement slope,
-                                             double roundings) {
-  auto result = pointwise(call, slope, roundings);
-  const auto g = shaped_like_target(call, gradient);
-  if (!result || !g) return std::nullopt;
-  for (size_t i = 0; i < g->values.size(); ++i) {
-    result->values[i] *= g->values[i];
-    result->magnitudes[i] *= std::abs(g->values[i]);
-  }
-  return result;
-}
-
 std::vector<double> row_of_element(Call& call, size_t element) {
   const Tensor* input = call.activation();
   if (input == nullptr || input->columns() == 0) return {};

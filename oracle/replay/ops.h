@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "oracle/replay/elementwise.h"
 #include "oracle/replay/replay.h"
 
 namespace nanhunt::oracle {
@@ -29,29 +30,6 @@ Replay softmax();
 std::optional<Tensor> shaped_like_target(const Call& call, const Tensor& tensor);
 // Whether two tensors have the same rows, each of its own width: all dimensions but the last.
 bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
-// A function of one number: its value, and what a rounding of relative error u may move it by, over
-// u.
-struct Term {
-  double value, magnitude;
-};
-// A loop over many x, made of a lambda that captures nothing and gives the Term of one.
-using ByElement = void (*)(const std::vector<double>& x, Recomputed& result);
-template <class F>
-constexpr ByElement by_element(F) {
-  return [](const std::vector<double>& x, Recomputed& result) {
-    double* values = result.values.data();
-    double* magnitudes = result.magnitudes.data();
-    for (size_t i = 0; i < x.size(); ++i) {
-      const Term term = F{}(x[i]);
-      values[i] = term.value;
-      magnitudes[i] = term.magnitude;
-    }
-  };
-}
-// y = f(x) and dx = g f'(x) of the op's only activation, element by element.
-std::optional<Recomputed> pointwise(Call& call, ByElement function, double roundings);
-std::optional<Recomputed> pointwise_gradient(Call& call, const Tensor& gradient, ByElement slope,
-                                             double roundings);
 // The row of the op's only activation, in the order of the target, that `element` lies in; empty
 // when there is none.
 std::vector<double> row_of_element(Call& call, size_t element);

@@ -2,9 +2,11 @@
 #include "oracle/replay/recompute.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "oracle/logical.h"
+#include "oracle/replay/value_stream.h"
 #include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::oracle {
@@ -24,21 +26,17 @@ class Replayer {
     return compute();
   }
 
-  bool run_by_slices(const TakeSlice& take) {
+  bool run_by_blocks(const TakeCompared& take) {
     if (!take_operands()) return false;
-    const int64_t extent = rows_of(record_), rows = rows_of_slice();
-    for (int64_t begin = 0; begin == 0 || begin < extent; begin += rows) {
-      const Slice slice{begin, std::min(begin + rows, extent)};
-      if (rows < extent) go_to(slice);
-      const auto result = compute();
-      if (!result) return false;
-      take(*result, slice);
-    }
+    const auto terms = elementwise_terms();
+    if (!terms) return run_by_slices(take);
+    sum_by_blocks(*terms, reader_, record_, derivative_of_, take);
     return true;
   }
 
   int64_t bytes() {
     if (!take_operands()) return 0;
+    if (const auto terms = elementwise_terms()) return bytes_by_blocks(*terms);
     constexpr int64_t kCopies = 5;
     const int64_t rows = rows_of_slice();
     const bool cut = rows < rows_of(record_);
@@ -56,7 +54,6 @@ class Replayer {
   Intermediates on_the_way(size_t element) {
     if (!take_operands()) return {};
     if (trace::is_fp8(record_.storage)) {
-      std::ranges::move(gradients_, std::back_inserter(operands_));
       Call call(target_, target_, operands_);
       return find_replay("quantise")->on_the_way(call, element);
     }
@@ -69,9 +66,47 @@ class Replayer {
   }
 
  private:
-  std::optional<Recomputed> compute() {
+  bool run_by_slices(const TakeCompared& take) {
+    const int64_t extent = rows_of(record_), rows = rows_of_slice();
+    ValueStream recorded(reader_, record_);
+    for (int64_t begin = 0; begin == 0 || begin < extent; begin += rows) {
+      const Slice slice{begin, std::min(begin + rows, extent)};
+      if (rows < extent) go_to(slice);
+      const auto result = compute();
+      if (!result) return false;
+      take_blocks(*result, begin * elements_of_row(record_), recorded, take);
+    }
+    return true;
+  }
+
+  static void take_blocks(const Recomputed& slice, int64_t start, ValueStream& recorded,
+                          const TakeCompared& take) {
+    std::array<double, kBlockElements> found;
+    const auto all = static_cast<int64_t>(slice.values.size());
+    for (int64_t begin = 0; begin == 0 || begin < all; begin += kBlockElements) {
+      const auto from = static_cast<size_t>(begin);
+      const auto count = static_cast<size_t>(std::min(kBlockElements, all - begin));
+      recorded.read(start + begin, static_cast<int64_t>(count), found.data());
+      take({start + begin, std::span(found).first(count),
+            std::span(slice.values).subspan(from, count),
+            std::span(slice.magnitudes).subspan(from, count), slice.roundings,
+            slice.derivative_of});
+    }
+  }
+
+  void begin_anew() {
     kept_.clear();
     derivative_of_.clear();
+    why_not_.clear();
+  }
+
+  // What was wrong between the op and the tap of its output is so on the way back, too.
+  void end_derivative() {
+    if (index_.is_gradient(record_)) derivative_of_.push_back(record_.what.site);
+  }
+
+  std::optional<Recomputed> compute() {
+    begin_anew();
     auto result = trace::is_fp8(record_.storage) ? cast()
                   : index_.is_gradient(record_)  ? backward()
                                                  : forward();
@@ -83,10 +118,39 @@ class Replayer {
       why_not_ = "operands that the formula does not know";
       return std::nullopt;
     }
-    // What was wrong between the op and the tap of its output is so on the way back, too.
-    if (index_.is_gradient(record_)) derivative_of_.push_back(record_.what.site);
+    end_derivative();
     result->derivative_of = derivative_of_;
     return result;
+  }
+
+  // What the record is the sum of, element by element; nullopt where it is made in another way, or
+  // by no known one.
+  std::optional<std::vector<Elementwise>> elementwise_terms() {
+    begin_anew();
+    std::vector<std::optional<Elementwise>> found;
+    if (trace::is_fp8(record_.storage)) {
+      Call call(target_, target_, operands_);
+      found.push_back(find_replay("quantise")->elementwise(call));
+    } else if (index_.is_gradient(record_)) {
+      for (Operand& gradient : gradients_) found.push_back(elementwise_of(gradient));
+    } else {
+      found.push_back(elementwise_of(maker_in_forward()));
+    }
+    std::vector<Elementwise> terms;
+    for (auto& term : found) {
+      if (!term) return std::nullopt;
+      terms.push_back(std::move(*term));
+    }
+    if (terms.empty() || !lie_as_target(terms, record_) || !all_used()) return std::nullopt;
+    end_derivative();
+    return terms;
+  }
+
+  std::optional<Elementwise> elementwise_of(const Record* maker) {
+    const Replay* replay = replay_of(maker);
+    if (replay == nullptr || replay->elementwise == nullptr) return std::nullopt;
+    Call call(*maker, target_, operands_);
+    return replay->elementwise(call);
   }
 
   static int64_t rows_of(const Record& record) {
@@ -197,7 +261,8 @@ class Replayer {
         why_not_ = "operands not captured in full";
         return false;
       }
-      auto& taken = gradient ? gradients_ : operands_;
+      // Of codes, a gradient is the operand as any other.
+      auto& taken = gradient && !trace::is_fp8(record_.storage) ? gradients_ : operands_;
       if (!is_the_same_mask(*source)) taken.emplace_back(*source, reader_);
     }
     return true;
@@ -241,6 +306,7 @@ class Replayer {
 
   std::optional<Recomputed> forward() {
     const Record* maker = maker_in_forward();
+    if (const auto op = elementwise_of(maker)) return in_one_piece(*op, target_);
     const Replay* replay = replay_of(maker);
     if (replay == nullptr || replay->forward == nullptr) return std::nullopt;
     Call call(*maker, target_, operands_);
@@ -249,10 +315,9 @@ class Replayer {
 
   // Codes of values or of a gradient.
   std::optional<Recomputed> cast() {
-    std::ranges::move(gradients_, std::back_inserter(operands_));
-    gradients_.clear();
     Call call(target_, target_, operands_);
-    return find_replay("quantise")->forward(call);
+    const auto op = find_replay("quantise")->elementwise(call);
+    return op ? in_one_piece(*op, target_) : std::nullopt;
   }
 
   std::optional<Recomputed> backward() {
@@ -283,23 +348,43 @@ class Replayer {
            index_.consumes(record_, consumer, record_.what.site);
   }
 
-  std::optional<Recomputed> handed_on(Operand& gradient) {
-    if (is_handed_on_as_is(gradient.record())) {
-      Tensor aligned = in_order_of(gradient.tensor(), axes_of(target_));
-      if (aligned.shape != target_.local_shape) return std::nullopt;
-      return exactly(std::move(aligned.values));
-    }
+  // The op whose derivative takes the gradient further; nullptr, with the reason, when that is not
+  // known.
+  const Record* consumer_of(const Operand& gradient) {
     const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
-    const Replay* replay = replay_of(maker);
-    if (replay == nullptr || replay->backward == nullptr) return std::nullopt;
-    if (!is_read_as_recorded(gradient.record().what.site)) {
-      why_not_ = "what lies between it and the gradient's op is not recorded";
-      return std::nullopt;
-    }
-    Call call(*maker, target_, operands_, true);
+    if (replay_of(maker) == nullptr) return nullptr;
+    if (is_read_as_recorded(gradient.record().what.site)) return maker;
+    why_not_ = "what lies between it and the gradient's op is not recorded";
+    return nullptr;
+  }
+
+  Call derivative_call(const Record& maker) {
+    Call call(maker, target_, operands_, true);
     for (const Operand& operand : operands_) {
       if (call.is_own_output(operand.record())) kept_.push_back(&operand.record());
     }
+    return call;
+  }
+
+  std::optional<Elementwise> elementwise_of(Operand& gradient) {
+    if (is_handed_on_as_is(gradient.record())) return oracle::handed_on(gradient);
+    const Record* maker = consumer_of(gradient);
+    const Replay* replay = maker == nullptr ? nullptr : find_replay(maker->op);
+    if (replay == nullptr || replay->elementwise_back == nullptr ||
+        !parameter_name(record_).empty())
+      return std::nullopt;
+    Call call = derivative_call(*maker);
+    auto op = replay->elementwise_back(call, gradient);
+    if (op) derivative_of_.push_back(maker->what.site);
+    return op;
+  }
+
+  std::optional<Recomputed> handed_on(Operand& gradient) {
+    if (const auto op = elementwise_of(gradient)) return in_one_piece(*op, target_);
+    const Record* maker = consumer_of(gradient);
+    const Replay* replay = maker == nullptr ? nullptr : find_replay(maker->op);
+    if (replay == nullptr || replay->backward == nullptr) return std::nullopt;
+    Call call = derivative_call(*maker);
     derivative_of_.push_back(maker->what.site);
     return replay->backward(call, gradient.tensor());
   }
@@ -354,9 +439,10 @@ std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::Trace
   return Replayer(index, reader, record, why_not).run();
 }
 
-bool recompute_by_slices(const ReplayIndex& index, const trace::TraceReader& reader,
-                         const trace::Record& record, const TakeSlice& take, std::string& why_not) {
-  return Replayer(index, reader, record, why_not).run_by_slices(take);
+bool recompute_by_blocks(const ReplayIndex& index, const trace::TraceReader& reader,
+                         const trace::Record& record, const TakeCompared& take,
+                         std::string& why_not) {
+  return Replayer(index, reader, record, why_not).run_by_blocks(take);
 }
 
 int64_t recompute_bytes(const ReplayIndex& index, const trace::TraceReader& reader,

@@ -3,10 +3,10 @@
 // as the sum of what each gradient among its operands hands on.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "oracle/replay/elementwise.h"
 #include "oracle/replay/replay.h"
 #include "oracle/replay/replay_index.h"
 
@@ -21,15 +21,15 @@ bool is_replayable(const trace::Record& record);
 std::optional<Recomputed> recompute(const ReplayIndex& index, const trace::TraceReader& reader,
                                     const trace::Record& record, std::string& why_not);
 
-// The same slice by slice along the first dimension, where the ops allow it and the record is
-// large; else in one piece. `take` gets each in order, and the index of its first element;
-// `roundings` is the same in all of them. False, with the reason, when no replay explains the
-// record: nothing was taken then.
-using TakeSlice = std::function<void(const Recomputed& slice, Slice rows)>;
-bool recompute_by_slices(const ReplayIndex& index, const trace::TraceReader& reader,
-                         const trace::Record& record, const TakeSlice& take, std::string& why_not);
+// The same beside what was recorded, in blocks of kBlockElements at most, in order. What is
+// elementwise is computed block by block; the rest slice by slice along the first dimension where
+// the ops allow it and the record is large, else in one piece. False, with the reason, when no
+// replay explains the record: nothing was taken then.
+bool recompute_by_blocks(const ReplayIndex& index, const trace::TraceReader& reader,
+                         const trace::Record& record, const TakeCompared& take,
+                         std::string& why_not);
 // Bytes that this takes at once, about: result and operands in FP64, as read, in another order,
-// recomputed, with magnitudes; of what is cut into slices, those of one.
+// recomputed, with magnitudes; of what is cut into slices or blocks, those of one.
 int64_t recompute_bytes(const ReplayIndex& index, const trace::TraceReader& reader,
                         const trace::Record& record);
 

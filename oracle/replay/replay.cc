@@ -20,6 +20,10 @@ bool is_parameter_of(const trace::Record& record, const std::string& site,
          (record.what.site == site && record.what.role == name);
 }
 
+const Tensor* tensor_of(Operand* operand) {
+  return operand == nullptr ? nullptr : &operand->tensor();
+}
+
 }  // namespace
 
 const Tensor& Operand::tensor() {
@@ -62,9 +66,14 @@ Operand* Call::find_parameter(const std::string& name) const {
   return same_name == 1 ? tied : nullptr;
 }
 
-const Tensor* Call::parameter(const std::string& name) {
+Operand* Call::parameter_operand(const std::string& name) {
   Operand* operand = find_parameter(name);
-  return operand == nullptr ? nullptr : &operand->tensor();
+  if (operand != nullptr) operand->used = true;
+  return operand;
+}
+
+const Tensor* Call::parameter(const std::string& name) {
+  return tensor_of(parameter_operand(name));
 }
 
 const trace::Record* Call::parameter_record(const std::string& name) const {
@@ -77,19 +86,30 @@ bool Call::is_own_output(const trace::Record& record) const {
          record.what.role == forward_.what.role && record.what.phase == forward_.what.phase;
 }
 
-const Tensor* Call::activation() {
-  const auto all = activations();
-  return all.size() == 1 ? all.front() : nullptr;
-}
-
-std::vector<const Tensor*> Call::activations() {
-  std::vector<const Tensor*> found;
+std::vector<Operand*> Call::activation_operands() {
+  std::vector<Operand*> found;
   for (Operand& operand : operands_) {
     const trace::Record& record = operand.record();
     if (is_parameter(record) || !trace::is_floating(record.storage)) continue;
     if (is_own_output(record)) continue;
-    found.push_back(&operand.tensor());
+    operand.used = true;
+    found.push_back(&operand);
   }
+  return found;
+}
+
+Operand* Call::activation_operand() {
+  const auto all = activation_operands();
+  return all.size() == 1 ? all.front() : nullptr;
+}
+
+const Tensor* Call::activation() {
+  return tensor_of(activation_operand());
+}
+
+std::vector<const Tensor*> Call::activations() {
+  std::vector<const Tensor*> found;
+  for (Operand* operand : activation_operands()) found.push_back(&operand->tensor());
   return found;
 }
 
@@ -101,12 +121,17 @@ const trace::Record* Call::record_of_role(const std::string& role) const {
   return nullptr;
 }
 
-const Tensor* Call::of_role(const std::string& role) {
+Operand* Call::operand_of_role(const std::string& role) {
   for (Operand& operand : operands_) {
-    if (operand.record().what.role == role && !is_parameter(operand.record()))
-      return &operand.tensor();
+    if (operand.record().what.role != role || is_parameter(operand.record())) continue;
+    operand.used = true;
+    return &operand;
   }
   return nullptr;
+}
+
+const Tensor* Call::of_role(const std::string& role) {
+  return tensor_of(operand_of_role(role));
 }
 
 const Tensor* Call::indices() {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,19 @@ class Operand {
   Tensor tensor_;
 };
 
+// What takes each element by itself, and needs no other: a sum, a product, a function of one
+// number. It is computed block by block, in the cache; as a whole where its operands lie in another
+// order.
+struct Elementwise {
+  // Of `count` elements: values and magnitudes, as in Recomputed, from as many of each input.
+  using Function = std::function<void(const double* const* inputs, size_t count, double* values,
+                                      double* magnitudes)>;
+
+  std::vector<Operand*> inputs;  // of the shape of the target
+  Function function;
+  double roundings = 0;
+};
+
 // One op: the record that its site gave in forward, and the operands at hand.
 class Call {
  public:
@@ -81,6 +95,12 @@ class Call {
   // The operand of that role ("mask", "labels"), not a parameter; nullptr when there is none.
   const Tensor* of_role(const std::string& role);
   const trace::Record* record_of_role(const std::string& role) const;
+
+  // The same operands, with values that are not read yet.
+  Operand* parameter_operand(const std::string& name);
+  Operand* activation_operand();
+  std::vector<Operand*> activation_operands();
+  Operand* operand_of_role(const std::string& role);
 
   // A record of the op's own output that its derivative kept.
   bool is_own_output(const trace::Record& record) const;
@@ -112,6 +132,9 @@ struct Replay {
   Intermediates (*on_the_way)(Call&, size_t element) = nullptr;
   Intermediates (*on_the_way_back)(Call&, const Tensor& gradient, size_t element) = nullptr;
   BySlices by_slices = BySlices::kNo;  // of forward, and of backward to what is no parameter
+  // In place of `forward`, and of `backward` to what is no parameter.
+  std::optional<Elementwise> (*elementwise)(Call&) = nullptr;
+  std::optional<Elementwise> (*elementwise_back)(Call&, Operand& gradient) = nullptr;
 };
 
 const std::vector<Replay>& replays();

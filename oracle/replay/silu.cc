@@ -24,18 +24,21 @@ constexpr auto slope = by_element([](double x) -> Term {
   return {s * (1 + x * (1 - s)), s * (1 + std::abs(x)) * (1 + std::abs(x))};
 });
 
-std::optional<Recomputed> forward(Call& call) {
+std::optional<Elementwise> forward(Call& call) {
   return pointwise(call, value, kRoundings);
 }
 
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+std::optional<Elementwise> backward(Call& call, Operand& gradient) {
   return pointwise_gradient(call, gradient, slope, kRoundings);
 }
 
 }  // namespace
 
 Replay silu() {
-  return {{"silu"}, forward, backward, nullptr, nullptr, BySlices::kSmall};
+  return {.ops = {"silu"},
+          .by_slices = BySlices::kSmall,
+          .elementwise = forward,
+          .elementwise_back = backward};
 }
 
 }  // namespace nanhunt::oracle

@@ -46,6 +46,11 @@ std::vector<std::string> axes_of(const trace::Record& record) {
   return axes;
 }
 
+bool lie_alike(const trace::Record& a, const trace::Record& b) {
+  return a.local_shape == b.local_shape &&
+         std::ranges::is_sorted(order_for(axes_of(a), axes_of(b)));
+}
+
 int64_t logical_start(const trace::Record& record, size_t logical_dimension) {
   if (!record.placement || record.placement->regions.size() != 1) return 0;
   const auto& start = record.placement->regions.front().logical_start;

@@ -42,6 +42,10 @@ int64_t elements_of_row(const trace::Record& record);
 // The names of a record's local dimensions, as Tensor has them.
 std::vector<std::string> axes_of(const trace::Record& record);
 
+// Whether two records hold the same elements in the same order, so that element i of one belongs to
+// element i of the other.
+bool lie_alike(const trace::Record& a, const trace::Record& b);
+
 // Where a record's part of a logical dimension starts ("vocabulary", or dimension 0 of a table);
 // 0 where the placement cuts nothing. Only for records of one region.
 int64_t logical_start(const trace::Record& record, size_t logical_dimension);

@@ -66,9 +66,14 @@ class SumCheck {
         trace::unit_roundoff(entry_.accumulate), trace::unit_roundoff(result_.storage),
         trace::min_subnormal(result_.storage), trace::max_finite(result_.storage), 0};
     ErrorTester tester(rounding, roundings(), lambda_, elements_of(result_));
-    each_slice([&](const auto& found, const auto& sum) { tester.add(found, sum); });
-    if (tester.wants_dependence())
-      each_slice([&](const auto& found, const auto& sum) { tester.add_dependence(found, sum); });
+    each_slice([&](const auto& found, const Recomputed& sum) {
+      tester.add(found, sum.values, sum.magnitudes);
+    });
+    if (tester.wants_dependence()) {
+      each_slice([&](const auto& found, const Recomputed& sum) {
+        tester.add_dependence(found, sum.values, sum.magnitudes);
+      });
+    }
     return tester.result();
   }
 

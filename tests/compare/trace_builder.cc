@@ -38,6 +38,8 @@ std::vector<std::byte> pack(const Values& values, DType dtype) {
       return cast<int64_t>(values);
     case DType::kBool:
       return cast<bool>(values);
+    case DType::kFloat8E4M3:
+      return cast<uint8_t>(values);  // they are codes
     default:
       throw trace::Error(trace::ErrorKind::kUsage, "type not built here");
   }

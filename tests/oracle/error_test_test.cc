@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
+#include "oracle/replay/error_sums.h"
 #include "tests/oracle/step_builder.h"
 #include "trace/dtype.h"
 
@@ -71,6 +73,54 @@ TEST(ErrorTest, TruncationIsSuspicious) {
     found.push_back(std::trunc(value / step) * step);
   }
   EXPECT_GT(test_bf16(found, expected).suspicious(), 1);
+}
+
+ErrorTest tested_in_parts(const std::vector<double>& found, const Recomputed& expected,
+                          size_t first_part) {
+  ErrorTester tester(bf16(), expected.roundings, kLambda, static_cast<int64_t>(found.size()));
+  for (size_t begin = 0, part = first_part; begin < found.size(); begin += part, part += kBlock) {
+    const size_t count = std::min(part, found.size() - begin);
+    tester.add(std::span(found).subspan(begin, count),
+               std::span(expected.values).subspan(begin, count),
+               std::span(expected.magnitudes).subspan(begin, count));
+  }
+  return tester.result();
+}
+
+// The same bits, also where an element is out of rule.
+TEST(ErrorTest, PartsGiveWhatTheWholeGives) {
+  const Recomputed expected = sums(12);
+  auto found = rounded(expected.values);
+  found[700] += 0.3;
+  const ErrorTest whole = tested_in_parts(found, expected, found.size());
+  const ErrorTest parts = tested_in_parts(found, expected, kBlock);
+  EXPECT_GT(whole.proven, 1);
+  EXPECT_EQ(parts.proven, whole.proven);
+  EXPECT_EQ(parts.element, whole.element);
+  EXPECT_EQ(parts.norm, whole.norm);
+  EXPECT_EQ(parts.scale, whole.scale);
+  EXPECT_EQ(parts.shift, whole.shift);
+  EXPECT_EQ(parts.factor, whole.factor);
+  EXPECT_EQ(parts.worst, 700);
+}
+
+// What is added up in vectors has the bits of one element after another.
+TEST(ErrorTest, VectorsGiveTheBitsOfSingleElements) {
+  const Recomputed expected = sums(13);
+  const auto found = rounded(expected.values);
+  const Bounds bounds{bf16(), 1, 1e-6};
+  ErrorSums together, single;
+  for (size_t i = 0; i < kBlock; ++i)
+    single.add(bounds.of(found[i], expected.values[i], expected.magnitudes[i]), i % kLanes);
+  ASSERT_TRUE(add_block(together, bounds, 2, found.data(), expected.values.data(),
+                        expected.magnitudes.data()));
+  EXPECT_EQ(std::memcmp(&together, &single, sizeof single), 0);
+  // Must fail: a block with an element out of bounds is left as it was.
+  auto off = found;
+  off[77] += 1;
+  EXPECT_FALSE(add_block(together, bounds, 2, off.data(), expected.values.data(),
+                         expected.magnitudes.data()));
+  EXPECT_EQ(std::memcmp(&together, &single, sizeof single), 0);
 }
 
 TEST(ErrorTest, OneElementIsProven) {

@@ -17,12 +17,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// silu of `rows` x 4 values, one of which is wrong; nothing is read where it is left out, so the
+// softmax of `rows` x 4 values, one of which is wrong; nothing is read where it is left out, so the
 // claimed size needs no values of that size.
 LocalReplay replay_of(int64_t claimed_rows) {
   TraceBuilder builder;
   const auto given = builder.add({.site = "before"}, {1, 2, 3, 4}, copies({1, 1, 4}));
-  builder.add({.site = "act", .links = {given}, .op = "silu"}, {9, 2, 3, 4}, copies({1, 1, 4}));
+  builder.add({.site = "act", .links = {given}, .op = "softmax"}, {9, 2, 3, 4}, copies({1, 1, 4}));
   const TemporaryFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
