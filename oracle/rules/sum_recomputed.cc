@@ -3,13 +3,14 @@
 // in full: each element of a sum over ranks is the sum of those of the operands, in FP64, within
 // what rounding explains (the tests and bounds of local replay, docs/rules.md). Sums of n terms: n
 // - 1 roundings in the type that the collective accumulates in, one for a divisor, one where terms
-// were divided first. A reduce-scatter is checked where its results are slices of the first
-// dimension.
+// were divided first. A reduce-scatter is checked where placements tell which elements of the
+// operands each result is made of (parts_of_result.h).
 #include <algorithm>
 #include <cmath>
 
-#include "oracle/logical.h"
 #include "oracle/replay/error_test.h"
+#include "oracle/replay/tensor.h"
+#include "oracle/rules/parts_of_result.h"
 #include "oracle/rules/rule_tools.h"
 #include "oracle/rules/rules.h"
 
@@ -21,47 +22,57 @@ using trace::Record;
 
 constexpr int64_t kSlice = 1 << 14;  // elements at once: the operands of some ranks stay in cache
 
-// One region, in the order of its logical tensor's dimensions as the other has them.
-const trace::Region* only_region(const Record& record) {
-  if (!record.placement || trace::is_unknown(*record.placement)) return nullptr;
-  const auto& regions = record.placement->regions;
-  return regions.size() == 1 && !record.placement->flat ? &regions.front() : nullptr;
-}
+// One operand of the sum, and which of its elements the result consists of.
+class Terms {
+ public:
+  Terms(const trace::TraceReader& reader, const Record& record, std::vector<Part> parts)
+      : reader_(reader), record_(record), all_(elements_of(record)), parts_(std::move(parts)) {}
 
-// Index of the operand's element that result element 0 is the sum of; -1 when the result is no
-// slice of the operand along the first dimension.
-int64_t start_in_operand(const Record& operand, const Record& result) {
-  if (operand.local_shape == result.local_shape) return 0;
-  const auto* from = only_region(operand);
-  const auto* to = only_region(result);
-  if (from == nullptr || to == nullptr || operand.local_shape.empty()) return -1;
-  const auto& order = operand.placement->to_logical;
-  if (order != result.placement->to_logical || order.empty() ||
-      operand.local_shape.size() != result.local_shape.size() ||
-      !std::equal(operand.local_shape.begin() + 1, operand.local_shape.end(),
-                  result.local_shape.begin() + 1))
-    return -1;
-  const auto cut = static_cast<size_t>(order.front());
-  for (size_t d = 0; d < from->logical_start.size(); ++d) {
-    if (d != cut && from->logical_start[d] != to->logical_start[d]) return -1;
+  // Calls with(i, term) for the terms of result elements begin + i, i < count.
+  template <typename With>
+  void each(int64_t begin, int64_t count, const With& with) {
+    auto part = std::ranges::upper_bound(parts_, begin, {},
+                                         [](const Part& one) { return one.result + one.length; });
+    for (; part != parts_.end() && part->result < begin + count; ++part) {
+      const int64_t first = std::max(begin, part->result);
+      const int64_t length = std::min(begin + count, part->result + part->length) - first;
+      const double* terms = read(part->operand + first - part->result, length);
+      for (int64_t i = 0; i < length; ++i) with(static_cast<size_t>(first - begin + i), terms[i]);
+    }
   }
-  const int64_t row = to->logical_start[cut] - from->logical_start[cut];
-  const bool inside = row >= 0 && row + result.local_shape.front() <= operand.local_shape.front();
-  return inside ? row * elements_of_row(operand) : -1;
-}
+
+ private:
+  // Short parts that lie near each other are read together.
+  const double* read(int64_t start, int64_t length) {
+    constexpr int64_t kAhead = 1 << 10;
+    const auto have = static_cast<int64_t>(values_.size());
+    if (start < first_ || start + length > first_ + have) {
+      first_ = start;
+      reader_.read_doubles(record_, start, std::min(std::max(length, kAhead), all_ - start),
+                           values_);
+    }
+    return values_.data() + (start - first_);
+  }
+
+  const trace::TraceReader& reader_;
+  const Record& record_;
+  int64_t all_;
+  std::vector<Part> parts_;
+  int64_t first_ = 0;
+  std::vector<double> values_;  // of the operand from first_ on
+};
 
 class SumCheck {
  public:
   SumCheck(const RuleInput& input, const Collective& entry, const Record& result,
-           std::vector<const Record*> operands, std::vector<int64_t> starts)
+           std::vector<Terms> operands)
       : reader_(*input.reader),
         entry_(entry),
         result_(result),
         operands_(std::move(operands)),
-        starts_(std::move(starts)),
         lambda_(input.thresholds["suspicious_lambda"]) {}
 
-  ErrorTest run() const {
+  ErrorTest run() {
     const Rounding rounding{
         trace::unit_roundoff(entry_.accumulate), trace::unit_roundoff(result_.storage),
         trace::min_subnormal(result_.storage), trace::max_finite(result_.storage), 0};
@@ -83,18 +94,21 @@ class SumCheck {
   }
 
   template <typename Take>
-  void each_slice(const Take& take) const {
+  void each_slice(const Take& take) {
     const int64_t all = elements_of(result_);
     for (int64_t begin = 0; begin < all; begin += kSlice) {
       const int64_t count = std::min(kSlice, all - begin);
-      Recomputed sum{std::vector<double>(static_cast<size_t>(count)),
+      // Padding has no terms, and is left out as what nobody can say.
+      Recomputed sum{std::vector<double>(static_cast<size_t>(count), NAN),
                      std::vector<double>(static_cast<size_t>(count)), roundings()};
-      for (size_t r = 0; r < operands_.size(); ++r) {
-        const auto terms = reader_.read_doubles(*operands_[r], starts_[r] + begin, count);
-        for (size_t i = 0; i < terms.size(); ++i) {
-          sum.values[i] += terms[i] / entry_.divisor;
-          sum.magnitudes[i] += std::abs(terms[i] / entry_.divisor);
-        }
+      bool first = true;
+      for (Terms& terms : operands_) {
+        terms.each(begin, count, [&](size_t i, double term) {
+          if (first) sum.values[i] = 0;
+          sum.values[i] += term / entry_.divisor;
+          sum.magnitudes[i] += std::abs(term / entry_.divisor);
+        });
+        first = false;
       }
       take(reader_.read_doubles(result_, begin, count), sum);
     }
@@ -103,8 +117,7 @@ class SumCheck {
   const trace::TraceReader& reader_;
   const Collective& entry_;
   const Record& result_;
-  std::vector<const Record*> operands_;
-  std::vector<int64_t> starts_;
+  std::vector<Terms> operands_;
   double lambda_;
 };
 
@@ -135,10 +148,13 @@ void check_meeting(const RuleInput& input, const Meeting& meeting, size_t positi
     const auto& entry = input.step.collectives[static_cast<size_t>(index)];
     const Record* out = result(input.step, entry, position);
     if (out == nullptr || !out->has_values || !trace::is_floating(out->storage)) continue;
-    std::vector<int64_t> starts;
-    for (const Record* one : operands) starts.push_back(start_in_operand(*one, *out));
-    if (std::ranges::min(starts) < 0) continue;
-    const ErrorTest test = SumCheck(input, entry, *out, operands, std::move(starts)).run();
+    std::vector<Terms> terms;
+    for (const Record* one : operands) {
+      if (auto parts = parts_of_result(*one, *out))
+        terms.emplace_back(*input.reader, *one, std::move(*parts));
+    }
+    if (terms.size() < operands.size()) continue;
+    const ErrorTest test = SumCheck(input, entry, *out, std::move(terms)).run();
     if (test.proven > 1 || test.suspicious() > 1) findings.push_back(finding_of(*out, entry, test));
   }
 }

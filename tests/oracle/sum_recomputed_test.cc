@@ -32,10 +32,49 @@ float half(float value) {
   return static_cast<float>(static_cast<_Float16>(value));
 }
 
+// How a reduce-scatter cuts what the ranks add up.
+struct Cut {
+  std::vector<int64_t> shape;  // kCount elements
+  std::function<trace::Placement(int rank)> result;
+  std::function<size_t(size_t rank, size_t i)> source;  // in the total, of a result's element
+};
+
+constexpr size_t kPart = kCount / kRanks;
+
+const Cut kByRows{{kRows, kWidth},
+                  [](int rank) {
+                    return slice({kRows, kWidth}, 0, rank, kRanks);
+                  },
+                  [](size_t rank, size_t i) { return rank * kPart + i; }};
+// [sample, token, channel] by tokens, as sequence parallelism.
+const Cut kByTokens{{8, 32, 32},
+                    [](int rank) {
+                      return slice({8, 32, 32}, 1, rank, kRanks);
+                    },
+                    [](size_t rank, size_t i) { return i / 256 * 1024 + rank * 256 + i % 256; }};
+const Cut kByColumns{{kRows, kWidth},
+                     [](int rank) {
+                       return slice({kRows, kWidth}, 1, rank, kRanks);
+                     },
+                     [](size_t rank, size_t i) { return i / 8 * kWidth + rank * 8 + i % 8; }};
+// Ranges of the flattened gradient.
+const Cut kFlat{{kRows, kWidth},
+                [](int rank) {
+                  trace::Placement range = slice({kRows, kWidth}, 0, rank, kRanks);
+                  range.flat = true;
+                  range.to_logical = {0};
+                  const auto part = static_cast<int64_t>(kPart);
+                  range.regions = {{{0}, {rank * part}, {part}}};
+                  return range;
+                },
+                kByRows.source};
+
+const Cut* const kCuts[] = {&kByRows, &kByTokens, &kByColumns, &kFlat};
+
 struct Sum {
   DType type = DType::kFloat16;
   bool accumulate_in_type = false;
-  bool scatter = false;
+  const Cut* scatter = nullptr;
   std::function<void(int rank, Values& result)> fault = [](int, Values&) {};
   bool values = true;
 };
@@ -64,7 +103,8 @@ Values total_of(const Sum& sum, const std::vector<Values>& terms) {
 
 std::vector<Finding> findings(const Sum& sum) {
   TraceBuilder builder(kRanks);
-  const std::vector<int64_t> shape{kRows, kWidth};
+  const std::vector<int64_t> shape =
+      sum.scatter == nullptr ? std::vector<int64_t>{kRows, kWidth} : sum.scatter->shape;
   const auto terms = terms_of(sum);
   const Values total = total_of(sum, terms);
   std::vector<int> group;
@@ -77,16 +117,18 @@ std::vector<Finding> findings(const Sum& sum) {
   }
   for (int rank = 0; rank < kRanks; ++rank) {
     Values result = total;
-    if (sum.scatter) {
-      const auto begin = total.begin() + static_cast<std::ptrdiff_t>(kCount) / kRanks * rank;
-      result.assign(begin, begin + static_cast<std::ptrdiff_t>(kCount) / kRanks);
+    if (sum.scatter != nullptr) {
+      result.resize(kPart);
+      for (size_t i = 0; i < kPart; ++i)
+        result[i] = total[sum.scatter->source(static_cast<size_t>(rank), i)];
     }
     sum.fault(rank, result);
     results.push_back(builder.add(
         {.rank = rank, .site = "fc", .phase = Phase::kPostCollective, .storage = sum.type}, result,
-        sum.scatter ? slice(shape, 0, rank, kRanks) : copies(shape)));
+        sum.scatter == nullptr ? copies(shape) : sum.scatter->result(rank)));
   }
-  builder.collective(sum.scatter ? "reduce_scatter" : "all_reduce", group, operands, results);
+  builder.collective(sum.scatter == nullptr ? "all_reduce" : "reduce_scatter", group, operands,
+                     results);
   const TemporaryFolder folder;
   builder.write(folder.path(), sum.values);
   const trace::TraceReader reader(folder.path());
@@ -105,13 +147,14 @@ void scale_row(int rank, Values& result, double factor) {
 TEST(SumRecomputed, HealthySumsPass) {
   EXPECT_THAT(findings({}), IsEmpty());
   EXPECT_THAT(findings({.type = DType::kFloat32}), IsEmpty());
-  EXPECT_THAT(findings({.scatter = true}), IsEmpty());
+  for (const Cut* cut : kCuts) EXPECT_THAT(findings({.scatter = cut}), IsEmpty());
 }
 
 TEST(SumRecomputed, OneRowAPercentOffIsFoundOnItsRank) {
-  for (const bool scatter : {false, true}) {
-    const auto found = findings(
-        {.scatter = scatter, .fault = [](int rank, Values& r) { scale_row(rank, r, 1.01); }});
+  for (const Cut* cut :
+       {static_cast<const Cut*>(nullptr), kCuts[0], kCuts[1], kCuts[2], kCuts[3]}) {
+    const auto found =
+        findings({.scatter = cut, .fault = [](int rank, Values& r) { scale_row(rank, r, 1.01); }});
     ASSERT_THAT(found, SizeIs(1));
     EXPECT_THAT(found.front().ranks, ElementsAre(2));
     EXPECT_EQ(found.front().decider, Decider::kRecomputation);
@@ -126,14 +169,27 @@ TEST(SumRecomputed, SumsKeptInTheNarrowTypeAreFound) {
   EXPECT_THAT(findings({.accumulate_in_type = true}), SizeIs(kRanks));
 }
 
-TEST(SumRecomputed, ASliceOfAnotherRankIsFound) {
-  const auto found =
-      findings({.scatter = true, .fault = [](int rank, Values& r) {
-                  if (rank == 1)
-                    std::swap_ranges(r.begin(), r.begin() + kWidth, r.begin() + kWidth);
-                }});
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found.front().severity, Severity::kProven);
+// Two pieces that changed places, as small as a row.
+TEST(SumRecomputed, APieceOfAnotherPlaceIsFound) {
+  for (const Cut* cut : kCuts) {
+    const auto found =
+        findings({.scatter = cut, .fault = [](int rank, Values& r) {
+                    if (rank == 1)
+                      std::swap_ranges(r.begin(), r.begin() + kWidth, r.begin() + kWidth);
+                  }});
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_THAT(found.front().ranks, ElementsAre(1));
+    EXPECT_EQ(found.front().severity, Severity::kProven);
+  }
+}
+
+// The whole part of another rank: cut by rows where tokens or columns were meant.
+TEST(SumRecomputed, ACutAlongAnotherDimensionIsFound) {
+  for (const Cut* cut : {&kByTokens, &kByColumns}) {
+    Cut wrong = *cut;
+    wrong.source = kByRows.source;
+    EXPECT_THAT(findings({.scatter = &wrong}), SizeIs(kRanks));
+  }
 }
 
 TEST(SumRecomputed, WithoutValuesNothingIsSaid) {
