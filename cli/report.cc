@@ -43,7 +43,7 @@ int report_command(const std::vector<std::string>& arguments) {
   if (parsed.wants_help) return 0;
   const report::Result result = report::read_result(parsed.text("RESULT"));
   const fs::path file = page_of(parsed, result);
-  write_page(file, report::to_html(result));
+  write_page(file, report::to_html(result.content));
   std::printf("%s\n", file.c_str());
   return 0;
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page.h"
 
-#include <nlohmann/json.hpp>
-
-#include "report/error_plot.h"
-#include "report/loss_plot.h"
+#include "report/body.h"
 #include "report/resources.h"
-#include "report/sections.h"
 #include "trace/check.h"
 
 namespace nanhunt::report {
@@ -28,18 +24,31 @@ std::string script_json(const json& value) {
   return text;
 }
 
+// One script, the common part first.
+std::string plot_scripts() {
+  std::string text;
+  for (const std::string_view script : {plots_js(), error_plot_js(), loss_plot_js()}) {
+    text += script;
+  }
+  return text + "nanhunt.start();\n";
+}
+
+// A template inside another: {{>name}}.
+Data part(std::string_view html) {
+  NANHUNT_CHECK(kainjow::mustache::mustache(std::string(html)).is_valid());
+  return Data(kainjow::mustache::partial([html] { return std::string(html); }));
+}
+
 }  // namespace
 
-std::string to_html(const Result& result) {
-  const json error = error_plot(result.verdict);
-  const json loss = loss_plot(result.verdict);
-  Data data = sections(result);
+std::string to_html(const Content& content) {
+  Body body = std::visit([](const auto& result) { return body_of(result); }, content);
+  Data& data = body.data;
+  data.set("body", part(body.html));
   data.set("style", std::string(page_css()));
   data.set("library", std::string(chart_js()));
-  data.set("script", std::string(page_js()));
-  data.set("data", script_json({{"error", error}, {"loss", loss}}));
-  data.set("has_error", Data(!error["points"].empty()));
-  data.set("has_loss", Data(!loss["series"].empty()));
+  data.set("script", plot_scripts());
+  data.set("data", script_json(body.plots));
   kainjow::mustache::mustache page{std::string(page_html())};
   NANHUNT_CHECK(page.is_valid());
   return page.render(data);

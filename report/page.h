@@ -10,9 +10,6 @@
 
 namespace nanhunt::report {
 
-inline constexpr size_t kMostFindings = 100;  // shown in the table
-inline constexpr size_t kMostLines = 30;      // of each list and table beside it
-
-std::string to_html(const Result& result);
+std::string to_html(const Content& content);
 
 }  // namespace nanhunt::report

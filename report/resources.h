@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that are compiled into the program, so that it needs none of them where it runs: this
-// folder's template, style and script, and the plot library (Chart.js, MIT licence, its notice in
+// folder's templates, style and scripts, and the plot library (Chart.js, MIT licence, its notice in
 // its first lines).
 #pragma once
 
@@ -8,9 +8,12 @@
 
 namespace nanhunt::report {
 
-std::string_view page_html();
+std::string_view page_html();     // the frame
+std::string_view verdict_html();  // what a kind of result fills it with
 std::string_view page_css();
-std::string_view page_js();
 std::string_view chart_js();
+std::string_view plots_js();  // before the scripts of single plots
+std::string_view error_plot_js();
+std::string_view loss_plot_js();
 
 }  // namespace nanhunt::report

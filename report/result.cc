@@ -35,22 +35,26 @@ json read_json(const fs::path& file) {
   return object;
 }
 
-}  // namespace
-
-Result read_result(const fs::path& path) {
-  Result result;
-  result.file = json_file(path);
-  const json object = read_json(result.file);
+HuntResult hunt_from_json(const json& object) {
   // `ablate --json` holds the verdict beside the trials, all others the trials in the verdict.
   const auto verdict = object.find("verdict");
   const bool nested = verdict != object.end() && verdict->is_object();
-  try {
-    result.verdict = compare::verdict_from_json(nested ? *verdict : object);
-    if (object.contains("trials")) result.trials = ablate::trials_from_json(object["trials"]);
-  } catch (const trace::Error& error) {
-    refuse(result.file, error.what());
-  }
+  HuntResult result;
+  result.verdict = compare::verdict_from_json(nested ? *verdict : object);
+  if (object.contains("trials")) result.trials = ablate::trials_from_json(object["trials"]);
   return result;
+}
+
+}  // namespace
+
+Result read_result(const fs::path& path) {
+  const fs::path file = json_file(path);
+  const json object = read_json(file);
+  try {
+    return {file, hunt_from_json(object)};
+  } catch (const trace::Error& error) {
+    refuse(file, error.what());
+  }
 }
 
 }  // namespace nanhunt::report

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result as `nanhunt run`, `ablate`, `compare` and `scan` of a trace leave it.
+// A result as a command left it, read from its JSON.
 #pragma once
 
 #include <filesystem>
+#include <variant>
 #include <vector>
 
 #include "ablate/explain.h"
@@ -10,10 +11,17 @@
 
 namespace nanhunt::report {
 
-struct Result {
-  std::filesystem::path file;  // the JSON
+// Of `nanhunt run`, `ablate`, `compare` and `scan` of a trace.
+struct HuntResult {
   compare::Verdict verdict;
   std::vector<ablate::TrialRow> trials;  // empty without an ablation
+};
+
+using Content = std::variant<HuntResult>;
+
+struct Result {
+  std::filesystem::path file;  // the JSON
+  Content content;
 };
 
 // `path`: a work folder with verdict.json in it, or a JSON file: that one, or what --json printed.

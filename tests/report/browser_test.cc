@@ -79,7 +79,7 @@ std::string drawn(const std::string& document, const std::string& id) {
 }
 
 TEST(Browser, ShowsTheVerdictAndDrawsThePlots) {
-  const Result result = through_files(run_result());
+  const HuntResult result = through_files(run_result());
   const Seen seen = see(to_html(result));
   EXPECT_THAT(seen.console, IsEmpty());
   EXPECT_THAT(seen.document, HasSubstr("divergence, blame candidate"));

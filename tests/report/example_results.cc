@@ -96,9 +96,8 @@ compare::Verdict divergence_verdict() {
   return verdict;
 }
 
-Result run_result() {
-  Result result;
-  result.file = "verdict.json";
+HuntResult run_result() {
+  HuntResult result;
   result.verdict = divergence_verdict();
   compare::Cause cause;
   cause.statement = "parallel.tp and layout.sp explain it";
@@ -113,8 +112,8 @@ Result run_result() {
   return result;
 }
 
-Result hostile_result() {
-  Result result = run_result();
+HuntResult hostile_result() {
+  HuntResult result = run_result();
   compare::Verdict& verdict = result.verdict;
   verdict.reason = hostile("reason");
   for (auto& origin : verdict.origins) {
@@ -159,13 +158,13 @@ fs::path Folder::write(const std::string& name, const std::string& text) const {
   return path_ / name;
 }
 
-Result through_files(const Result& result) {
+HuntResult through_files(const HuntResult& result) {
   const Folder folder;
   ablate::Hunt hunt;
   hunt.verdict = result.verdict;
   hunt.trials = result.trials;
   folder.write("verdict.json", ablate::to_json(hunt).dump(2));
-  return read_result(folder.path());
+  return std::get<HuntResult>(read_result(folder.path()).content);
 }
 
 size_t count(const std::string& text, const std::string& part) {

@@ -15,9 +15,9 @@ compare::Verdict nan_verdict();         // Inf and NaN among its numbers and los
 compare::Verdict divergence_verdict();  // a norm's gradient that differs on two ranks
 
 // What a hunt adds: a cause, and trials.
-Result run_result();
+HuntResult run_result();
 // Each text of it tries to leave its place in the page.
-Result hostile_result();
+HuntResult hostile_result();
 
 // A folder of the running test, empty, removed at the end.
 class Folder {
@@ -32,7 +32,7 @@ class Folder {
 };
 
 // The same as written to verdict.json and read again.
-Result through_files(const Result& result);
+HuntResult through_files(const HuntResult& result);
 size_t count(const std::string& text, const std::string& part);
 
 }  // namespace nanhunt::report::test

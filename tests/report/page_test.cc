@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compare/verdict_words.h"
+#include "report/data.h"
 #include "report/next_commands.h"
 #include "report/resources.h"
 #include "tests/report/example_results.h"
@@ -35,7 +36,7 @@ std::string shown(const std::string& html) {
 }
 
 std::string page_of(const compare::Verdict& verdict) {
-  return to_html(through_files({"v.json", verdict, {}}));
+  return to_html(through_files({verdict, {}}));
 }
 
 // From that section's start to its end.
@@ -47,7 +48,7 @@ std::string section(const std::string& html, const std::string& id) {
 }
 
 TEST(Page, OfARunHasEverySection) {
-  const Result result = through_files(run_result());
+  const HuntResult result = through_files(run_result());
   const std::string html = to_html(result), text = shown(html);
   EXPECT_LT(html.size(), kMegabyte);
   EXPECT_THAT(text, HasSubstr("<pre id=\"ticket\">" + escaped(compare::ticket(result.verdict))));
@@ -136,7 +137,8 @@ TEST(Page, CapsLists) {
 
 TEST(Page, LoadsNothing) {
   const std::string html = to_html(run_result());
-  const std::string own = shown(html) + std::string(page_css()) + std::string(page_js());
+  std::string own = shown(html) + std::string(page_css());
+  for (const auto script : {plots_js(), error_plot_js(), loss_plot_js()}) own += script;
   for (const char* way : {"src=", "href=", "url(", "@import", "fetch("}) {
     EXPECT_THAT(own, Not(HasSubstr(way)));
   }
@@ -161,7 +163,7 @@ TEST(Page, TextOfAResultStaysText) {
   EXPECT_THAT(html, HasSubstr("{{ticket}} {{{script}}}")) << "is no template";
   EXPECT_EQ(count(html, "</script>"), 3U);
   // A harmless result of the same shape has the same elements.
-  Result harmless = hostile_result();
+  HuntResult harmless = hostile_result();
   const auto tame = [](std::string& text) { text = "a"; };
   for (auto& origin : harmless.verdict.origins) {
     for (auto* text : {&origin.finding.what.site, &origin.finding.what.role, &origin.finding.rule,

@@ -29,6 +29,10 @@ std::string refusal_of(const std::filesystem::path& path) {
   return "taken";
 }
 
+HuntResult read_hunt(const std::filesystem::path& path) {
+  return std::get<HuntResult>(read_result(path).content);
+}
+
 TEST(Result, OfAHuntIsItsFolderOrItsFile) {
   const Folder folder;
   ablate::Hunt hunt;
@@ -36,8 +40,8 @@ TEST(Result, OfAHuntIsItsFolderOrItsFile) {
   hunt.trials = run_result().trials;
   const auto file = folder.write("verdict.json", ablate::to_json(hunt).dump(2));
   for (const auto& path : {folder.path(), file}) {
-    const Result result = read_result(path);
-    EXPECT_EQ(result.file, file);
+    EXPECT_EQ(read_result(path).file, file);
+    const HuntResult result = read_hunt(path);
     EXPECT_EQ(compare::ticket(result.verdict), compare::ticket(hunt.verdict));
     ASSERT_EQ(result.trials.size(), 3U);
     EXPECT_EQ(result.trials[2].verdict.reason, "no effect here");
@@ -47,10 +51,10 @@ TEST(Result, OfAHuntIsItsFolderOrItsFile) {
 
 TEST(Result, OfAblateHoldsTheVerdictBesideTheTrials) {
   const Folder folder;
-  const Result whole = run_result();
+  const HuntResult whole = run_result();
   const json printed{{"trials", ablate::to_json(whole.trials)},
                      {"verdict", compare::to_json(whole.verdict)}};
-  const Result result = read_result(folder.write("ablation.json", printed.dump()));
+  const HuntResult result = read_hunt(folder.write("ablation.json", printed.dump()));
   EXPECT_EQ(compare::ticket(result.verdict), compare::ticket(whole.verdict));
   EXPECT_EQ(result.trials.size(), 3U);
 }
@@ -58,8 +62,8 @@ TEST(Result, OfAblateHoldsTheVerdictBesideTheTrials) {
 TEST(Result, OfCompareHasNoTrials) {
   const Folder folder;
   const auto file = folder.write("c.json", compare::to_json(nan_verdict()).dump());
-  EXPECT_EQ(read_result(file).verdict.kind, compare::VerdictKind::kNonFinite);
-  EXPECT_TRUE(read_result(file).trials.empty());
+  EXPECT_EQ(read_hunt(file).verdict.kind, compare::VerdictKind::kNonFinite);
+  EXPECT_TRUE(read_hunt(file).trials.empty());
 }
 
 TEST(Result, WhatIsNoneIsRefused) {

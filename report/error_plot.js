@@ -1,39 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the two plots from the data in the page, with Chart.js. A canvas gets the attribute
-// data-drawn, the number of its points, each time that the library has drawn it.
-"use strict";
+// Measured over allowed of each judged place (report/error_plot.h).
 (function () {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  // Told apart with any colour vision (Okabe and Ito), on light and dark paper.
-  const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b",
-    "#7f7f7f", "#a05195"];
   const standings = {
     within: {style: "circle", radius: 2.5},
     undecided: {style: "rectRot", radius: 5},
     out: {style: "triangle", radius: 6},
     excused: {style: "crossRot", radius: 5},
-  };
-
-  function paper() {
-    const style = getComputedStyle(document.documentElement);
-    return {
-      ink: style.getPropertyValue("--ink").trim(),
-      quiet: style.getPropertyValue("--quiet").trim(),
-      line: style.getPropertyValue("--line").trim(),
-      bad: style.getPropertyValue("--bad").trim(),
-    };
-  }
-
-  // Marks the canvas after the library drew.
-  const mark = {
-    id: "mark",
-    afterDraw: function (chart) {
-      let points = 0;
-      chart.data.datasets.forEach(function (set, i) {
-        points += set.limit ? 0 : chart.getDatasetMeta(i).data.length;
-      });
-      chart.canvas.dataset.drawn = String(points);
-    },
   };
 
   function shorter(text, most) {
@@ -74,7 +46,7 @@
       const shape = mine.map(function (each) {
         return standings[each.point.standing] || standings.within;
       });
-      const colour = palette[i % palette.length];
+      const colour = nanhunt.palette[i % nanhunt.palette.length];
       return {
         label: name, data: mine, showLine: false, clip: false, backgroundColor: colour, borderColor: colour,
         pointStyle: shape.map(function (each) { return each.style; }),
@@ -84,31 +56,9 @@
     });
   }
 
-  function options(colours) {
-    return {
-      animation: false, responsive: true, maintainAspectRatio: false,
-      interaction: {mode: "nearest", intersect: false},
-      plugins: {
-        legend: {
-          position: "top", align: "start",
-          labels: {
-            color: colours.ink, boxWidth: 7, boxHeight: 7, padding: 14, usePointStyle: true,
-          },
-        },
-      },
-      scales: {
-        x: {
-          type: "linear", grid: {color: colours.line}, border: {color: colours.line},
-          ticks: {color: colours.quiet},
-        },
-        y: {grid: {color: colours.line}, ticks: {color: colours.quiet}},
-      },
-    };
-  }
-
-  function errorChart(canvas, error) {
-    const points = error.points, colours = paper(), last = Math.max(points.length - 1, 1);
-    const config = {type: "line", plugins: [mark], options: options(colours)};
+  nanhunt.makers.error = function (canvas, error) {
+    const points = error.points, colours = nanhunt.paper(), last = Math.max(points.length - 1, 1);
+    const config = {type: "line", plugins: [nanhunt.mark], options: nanhunt.options(colours)};
     const limit = {
       label: "allowed", limit: true, data: [{x: 0, y: 1}, {x: last, y: 1}], pointRadius: 0,
       pointHitRadius: 0, borderColor: colours.bad, borderWidth: 1, borderDash: [6, 4],
@@ -149,48 +99,5 @@
       },
     };
     return new Chart(canvas, config);
-  }
-
-  function lossChart(canvas, loss) {
-    const colours = paper();
-    const config = {type: "line", plugins: [mark], options: options(colours)};
-    config.data = {
-      datasets: loss.series.map(function (series, i) {
-        const colour = palette[i % palette.length];
-        return {
-          label: series.name,
-          data: series.points.map(function (pair) { return {x: pair[0], y: pair[1]}; }),
-          borderColor: colour, backgroundColor: colour, borderWidth: 1.5,
-          borderDash: series.reference ? [5, 4] : [], pointRadius: 3,
-          pointStyle: series.reference ? "rect" : "circle",
-        };
-      }),
-    };
-    config.options.scales.x.title = {display: true, text: "step", color: colours.quiet};
-    config.options.scales.x.ticks.precision = 0;
-    config.options.scales.y.title = {display: true, text: "loss", color: colours.quiet};
-    return new Chart(canvas, config);
-  }
-
-  const makers = {"error-plot": [errorChart, data.error], "loss-plot": [lossChart, data.loss]};
-  let charts = [];
-  function draw() {
-    charts.forEach(function (chart) { chart.destroy(); });
-    charts = [];
-    Object.keys(makers).forEach(function (id) {
-      const canvas = document.getElementById(id);
-      if (canvas) charts.push(makers[id][0](canvas, makers[id][1]));
-    });
-  }
-
-  draw();
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  window.addEventListener("beforeprint", function () {
-    document.documentElement.classList.add("printing");
-    draw();
-  });
-  window.addEventListener("afterprint", function () {
-    document.documentElement.classList.remove("printing");
-    draw();
-  });
+  };
 })();
