@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "bisect/command_template.h"
 #include "cli/convergence_options.h"
 #include "cli/progress.h"
 #include "repro/convergence.h"
@@ -72,7 +73,8 @@ int repro_convergence(const Words& arguments) {
   ProgressPrinter progress;
   const auto pairs = read_pairs(parsed, "pair", criteria.names, progress);
   const auto same = read_pairs(parsed, "aa", criteria.names, progress);
-  const repro::Convergence result = judge(criteria, pairs, same);
+  repro::Convergence result = judge(criteria, pairs, same);
+  result.command = "nanhunt repro " + bisect::quoted(arguments);
   if (parsed.flag("json")) {
     std::printf("%s\n", to_json(result).dump(2).c_str());
   } else {

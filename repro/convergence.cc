@@ -135,6 +135,9 @@ MetricResult judge_metric(const Criterion& criterion, const Criteria& criteria,
                           const std::vector<CurvePair>& pairs, const std::vector<CurvePair>& same) {
   MetricResult result;
   result.metric = criterion.metric;
+  if (!pairs.empty()) {
+    result.steps = steps_of(pairs.front().a, criterion.metric, criteria.fractions);
+  }
   if (same.size() >= 2) result.spread = spread_of(same, criterion.metric, criteria);
   result.margin = margin_of(criterion, result.spread);
   for (const CurvePair& pair : pairs) {
@@ -194,6 +197,7 @@ Convergence judge(const Criteria& criteria, const std::vector<CurvePair>& given,
   for (size_t i = 0; i < pairs.size(); ++i) note_non_finite(i, pairs[i], split);
   result.notes.insert(result.notes.end(), split.notes.begin(), split.notes.end());
   add_coverage(pairs, same, result);
+  result.curves = drawn(pairs);
   std::vector<Decision> decisions;
   for (const Criterion& criterion : criteria.criteria) {
     result.metrics.push_back(judge_metric(criterion, criteria, pairs, same));

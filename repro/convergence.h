@@ -13,13 +13,10 @@
 #include <vector>
 
 #include "repro/criteria.h"
+#include "repro/drawn_curves.h"
 #include "repro/equivalence.h"
 
 namespace nanhunt::repro {
-
-struct CurvePair {
-  Curve a, b;  // with the same steps
-};
 
 // The spread that chance alone gives: of the differences within separate A/A pairs.
 struct Spread {
@@ -30,8 +27,9 @@ struct Spread {
 
 struct MetricResult {
   Metric metric = Metric::kWhole;
-  double margin = 0;         // in the metric's own unit
-  std::vector<Pair> values;  // of each pair, as they were taken
+  double margin = 0;               // in the metric's own unit
+  std::optional<StepRange> steps;  // whose losses it is the mean of; none for the quality
+  std::vector<Pair> values;        // of each pair, as they were taken
   Equivalence test;
   std::optional<Spread> spread;  // of A/A, where there are A/A pairs
   double margin_over_sd = 0;     // by A/A, else by these pairs; NaN when neither tells
@@ -49,6 +47,8 @@ struct Convergence {
   std::vector<std::string> pairs;  // judged: "a.jsonl, b.jsonl"; a test's pair i is the i-th
   int same_pairs = 0;              // A/A
   int64_t first_step = 0, last_step = 0, steps = 0;  // the same in all curves
+  DrawnCurves curves;                                // of `pairs`
+  std::string command;                               // that made it, for a shell; "" when unknown
 };
 
 // Throws Error(kUsage): criteria that are not valid, less than two A/A pairs where a margin counts
@@ -60,6 +60,14 @@ Convergence judge(const Criteria& criteria, const std::vector<CurvePair>& pairs,
 
 int exit_status(Decision decision);  // 0, 1, 125
 nlohmann::json to_json(const Convergence& result);
+// Throws Error(kUnreadable): not what to_json wrote, another schema, or criteria that are not those
+// of its hash.
+Convergence convergence_from_json(const nlohmann::json& json);
 std::string to_text(const Convergence& result);
+
+// Parts of the text, for whatever else shows a result.
+std::string headline(const Convergence& result);  // "equivalent: late_loss is equivalent"
+std::string ticket(const Convergence& result);    // the block at the end
+std::vector<std::string> metric_lines(const Convergence& result, size_t index);
 
 }  // namespace nanhunt::repro

@@ -30,6 +30,20 @@ json from_one(const std::vector<int>& pairs) {
   return list;
 }
 
+json to_json(const DrawnPair& pair) {
+  return {{"steps", pair.steps}, {"a", numbers(pair.a)}, {"b", numbers(pair.b)}};
+}
+
+json to_json(const DrawnCurves& curves) {
+  json pairs = json::array();
+  for (const DrawnPair& pair : curves.pairs) pairs.push_back(to_json(pair));
+  return {{"pairs", pairs}, {"mean", to_json(curves.mean)}, {"mean_of", curves.mean_of}};
+}
+
+json range(const std::optional<StepRange>& steps) {
+  return steps ? json{{"first", steps->first}, {"last", steps->last}} : json();
+}
+
 json to_json(const MetricResult& metric) {
   const Equivalence& test = metric.test;
   json values = json::array();
@@ -46,6 +60,7 @@ json to_json(const MetricResult& metric) {
   return {{"metric", name_of(metric.metric)},
           {"decision", name_of(test.decision)},
           {"reason", test.reason},
+          {"steps", range(metric.steps)},
           {"values", values},
           {"differences", numbers(test.differences)},
           {"not_finite_on_one_side", from_one(test.one_side)},
@@ -79,7 +94,9 @@ json to_json(const Convergence& result) {
           {"steps",
            {{"first", result.first_step}, {"last", result.last_step}, {"count", result.steps}}},
           {"notes", result.notes},
-          {"metrics", metrics}};
+          {"metrics", metrics},
+          {"curves", to_json(result.curves)},
+          {"command", result.command}};
 }
 
 }  // namespace nanhunt::repro

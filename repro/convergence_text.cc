@@ -25,24 +25,23 @@ std::string coverage_text(const Convergence& result) {
   return text;
 }
 
-std::string measured_text(const MetricResult& metric, double alpha) {
+std::string measured_line(const MetricResult& metric, double alpha) {
   const Equivalence& test = metric.test;
-  if (test.differences.size() < 2) return "";
-  return "   B - A over " + std::to_string(test.differences.size()) + " pairs: mean " +
+  return "B - A over " + std::to_string(test.differences.size()) + " pairs: mean " +
          short_number(test.mean) + ", sd " + short_number(test.sd) + ", " +
          short_number(100 * (1 - 2 * alpha)) + " % interval [" + short_number(test.low) + ", " +
-         short_number(test.high) + "], p " + short_number(test.p) + "\n";
+         short_number(test.high) + "], p " + short_number(test.p);
 }
 
 std::string margin_line(const MetricResult& metric, const Margin& margin) {
-  std::string text = "   margin " + short_number(metric.margin);
+  std::string text = "margin " + short_number(metric.margin);
   if (margin.of_deviation) text += " = " + margin_text(margin) + " of the A/A pairs";
   if (metric.spread) {
     text += "; A/A sd " + short_number(metric.spread->sd) + " of " +
             std::to_string(metric.spread->pairs) + " pairs (95 % interval " +
             short_number(metric.spread->low) + " to " + short_number(metric.spread->high) + ")";
   }
-  return text + "\n";
+  return text;
 }
 
 std::string seeds_text(const std::optional<int>& seeds) {
@@ -50,20 +49,20 @@ std::string seeds_text(const std::optional<int>& seeds) {
 }
 
 std::string power_line(const MetricResult& metric) {
-  if (!metric.power) return "   power unknown: no spread was measured\n";
+  if (!metric.power) return "power unknown: no spread was measured";
   const bool by_same = metric.spread && metric.spread->sd > 0;
-  return "   power " + short_number(*metric.power) + " of " + std::to_string(metric.values.size()) +
+  return "power " + short_number(*metric.power) + " of " + std::to_string(metric.values.size()) +
          " pairs at true difference 0, margin " + short_number(metric.margin_over_sd) + " sd by " +
          (by_same ? "the A/A pairs" : "these pairs") + "; seeds needed for " +
-         short_number(kWantedPower) + ": " + seeds_text(metric.seeds) + "\n";
+         short_number(kWantedPower) + ": " + seeds_text(metric.seeds);
 }
 
 std::string metric_text(const Convergence& result, size_t index) {
   const MetricResult& metric = result.metrics[index];
-  return "\n" + std::to_string(index + 1) + ". " + std::string(name_of(metric.metric)) + ": " +
-         std::string(name_of(metric.test.decision)) + "\n   " + metric.test.reason + "\n" +
-         measured_text(metric, result.criteria.alpha) +
-         margin_line(metric, result.criteria.criteria[index].margin) + power_line(metric);
+  std::string text = "\n" + std::to_string(index + 1) + ". " + std::string(name_of(metric.metric)) +
+                     ": " + std::string(name_of(metric.test.decision)) + "\n";
+  for (const std::string& line : metric_lines(result, index)) text += "   " + line + "\n";
+  return text;
 }
 
 std::string implication(Decision decision) {
@@ -78,9 +77,26 @@ std::string implication(Decision decision) {
   return "neither shown alike nor different";
 }
 
+}  // namespace
+
+std::string headline(const Convergence& result) {
+  return std::string(name_of(result.decision)) + ": " + result.reason;
+}
+
+std::vector<std::string> metric_lines(const Convergence& result, size_t index) {
+  const MetricResult& metric = result.metrics[index];
+  std::vector<std::string> lines = {metric.test.reason};
+  if (metric.test.differences.size() >= 2) {
+    lines.push_back(measured_line(metric, result.criteria.alpha));
+  }
+  lines.push_back(margin_line(metric, result.criteria.criteria[index].margin));
+  lines.push_back(power_line(metric));
+  return lines;
+}
+
 std::string ticket(const Convergence& result) {
-  std::string text = "---- nanhunt ----\nlevel:     convergence\nverdict:   " +
-                     std::string(name_of(result.decision)) + ": " + result.reason + "\n";
+  std::string text =
+      "---- nanhunt ----\nlevel:     convergence\nverdict:   " + headline(result) + "\n";
   for (const MetricResult& metric : result.metrics) {
     const std::string name(name_of(metric.metric));
     text += name + ":" + std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') +
@@ -91,11 +107,8 @@ std::string ticket(const Convergence& result) {
          "\n-----------------\n";
 }
 
-}  // namespace
-
 std::string to_text(const Convergence& result) {
-  std::string text = coverage_text(result) + "\nVerdict: " + std::string(name_of(result.decision)) +
-                     ": " + result.reason + "\n";
+  std::string text = coverage_text(result) + "\nVerdict: " + headline(result) + "\n";
   for (size_t i = 0; i < result.metrics.size(); ++i) text += metric_text(result, i);
   return text + "\n" + ticket(result);
 }

@@ -60,9 +60,18 @@ double mean(std::span<const double> values) {
   return sum;
 }
 
-size_t steps_of(double fraction, size_t steps) {
+size_t count_of(double fraction, size_t steps) {
   const auto count = static_cast<size_t>(std::llround(fraction * static_cast<double>(steps)));
   return std::clamp<size_t>(count, 1, steps);
+}
+
+// The part of the logged steps that a metric of losses covers.
+template <typename T>
+std::span<const T> part_of(const std::vector<T>& values, Metric metric, const Fractions& shares) {
+  const std::span<const T> all(values);
+  if (metric == Metric::kEarly) return all.first(count_of(shares.early, all.size()));
+  if (metric == Metric::kLate) return all.last(count_of(shares.late, all.size()));
+  return all;
 }
 
 void require_fraction(double fraction, const char* part) {
@@ -138,19 +147,15 @@ std::optional<Metric> metric_named(std::string_view name) {
 }
 
 double summarise(const Curve& curve, Metric metric, const Fractions& fractions) {
-  const std::span<const double> losses(curve.losses);
-  switch (metric) {
-    case Metric::kEarly:
-      return mean(losses.first(steps_of(fractions.early, losses.size())));
-    case Metric::kLate:
-      return mean(losses.last(steps_of(fractions.late, losses.size())));
-    case Metric::kWhole:
-      return mean(losses);
-    case Metric::kQuality:
-      NANHUNT_CHECK(curve.quality.has_value());
-      return *curve.quality;
-  }
-  NANHUNT_CHECK(false);
+  if (metric != Metric::kQuality) return mean(part_of(curve.losses, metric, fractions));
+  NANHUNT_CHECK(curve.quality.has_value());
+  return *curve.quality;
+}
+
+std::optional<StepRange> steps_of(const Curve& curve, Metric metric, const Fractions& fractions) {
+  if (metric == Metric::kQuality || curve.steps.empty()) return std::nullopt;
+  const auto part = part_of(curve.steps, metric, fractions);
+  return StepRange{part.front(), part.back()};
 }
 
 }  // namespace nanhunt::repro

@@ -29,6 +29,11 @@ struct Curve {
   std::optional<double> quality;  // the last one in the file
 };
 
+// One seed under a reference set-up A and a candidate B.
+struct CurvePair {
+  Curve a, b;  // with the same steps
+};
+
 // Throws Error(kUnreadable) with file and line: no object, no step, no loss, not a number, a step
 // twice or out of order, no rows, no quality where one is asked for. A row with the quality alone
 // needs no loss.
@@ -54,5 +59,11 @@ std::optional<Metric> metric_named(std::string_view name);
 // Mean loss of the part (FP64, in order of steps), or the quality. NaN or Inf when one of the
 // losses is; finite losses give a finite mean.
 double summarise(const Curve& curve, Metric metric, const Fractions& fractions);
+
+struct StepRange {
+  int64_t first = 0, last = 0;
+};
+// Of the part of a curve that a metric is the mean of; none for the quality, or without steps.
+std::optional<StepRange> steps_of(const Curve& curve, Metric metric, const Fractions& fractions);
 
 }  // namespace nanhunt::repro

@@ -139,7 +139,7 @@ std::string to_text(const Report& report) {
     if (!implies.empty()) text += "  implies     " + implies + "\n";
     for (const std::string& command : level.commands) text += "  made by     " + command + "\n";
   }
-  return text + "\nthresholds " + report.thresholds_sha256.substr(0, 16) + "\n";
+  return text + "\n" + ticket(report);
 }
 
 }  // namespace nanhunt::repro

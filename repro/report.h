@@ -47,4 +47,12 @@ int exit_status(const Report& report);
 nlohmann::json to_json(const Report& report);
 std::string to_text(const Report& report);
 
+// The block at the end of the text, ready for a ticket: each level's verdict with its first
+// evidence. Asks for no artifact.
+std::string ticket(const Report& report);
+std::string headline(const Report& report);  // "state different, replay not judged"
+// Throws Error(kUnreadable): not what to_json wrote, or another schema. Artifacts may be gone: the
+// reader may sit elsewhere.
+Report report_from_json(const nlohmann::json& json);
+
 }  // namespace nanhunt::repro

@@ -79,5 +79,26 @@ TEST(ReproReport, JsonSaysWhatTheTextSays) {
               HasSubstr("Level replay: within"));
 }
 
+TEST(ReproReport, TheTicketLeadsToWhatDecides) {
+  auto report = report_of(LevelVerdict::kEqual, LevelVerdict::kDifferent);
+  report.levels[1].evidence = {"8 of 8 records compared", "first: fc1", "and more"};
+  report.levels[1].commands = {"nanhunt compare a b"};
+  EXPECT_EQ(headline(report), "state equal, replay different, convergence not judged");
+  EXPECT_EQ(ticket(report),
+            "---- nanhunt ----\n"
+            "question:  a question\n"
+            "state:     equal; seen\n"
+            "replay:    different; 8 of 8 records compared; first: fc1\n"
+            "convergence: not judged; seen\n"
+            "implies:   from one state the step gives another result: data, RNG, kernels or "
+            "configuration; states drift apart from here on\n"
+            "made by:   nanhunt compare a b\n"
+            "thresholds aaaaaaaaaaaaaaaa\n"
+            "-----------------\n");
+  EXPECT_THAT(to_text(report), testing::EndsWith(ticket(report)));
+  const auto equal = report_of(LevelVerdict::kEqual, LevelVerdict::kEqual);
+  EXPECT_THAT(ticket(equal), testing::Not(HasSubstr("made by")));
+}
+
 }  // namespace
 }  // namespace nanhunt::repro
