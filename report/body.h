@@ -17,5 +17,7 @@ struct Body {
 };
 
 Body body_of(const HuntResult& result);
+Body body_of(const LevelResult& result);
+Body body_of(const repro::Convergence& result);
 
 }  // namespace nanhunt::report

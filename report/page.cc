@@ -27,7 +27,8 @@ std::string script_json(const json& value) {
 // One script, the common part first.
 std::string plot_scripts() {
   std::string text;
-  for (const std::string_view script : {plots_js(), error_plot_js(), loss_plot_js()}) {
+  for (const std::string_view script :
+       {plots_js(), error_plot_js(), loss_plot_js(), curve_plot_js(), interval_plot_js()}) {
     text += script;
   }
   return text + "nanhunt.start();\n";
@@ -45,6 +46,7 @@ std::string to_html(const Content& content) {
   Body body = std::visit([](const auto& result) { return body_of(result); }, content);
   Data& data = body.data;
   data.set("body", part(body.html));
+  data.set("convergence_part", part(convergence_html()));
   data.set("style", std::string(page_css()));
   data.set("library", std::string(chart_js()));
   data.set("script", plot_scripts());

@@ -16,6 +16,7 @@ const nanhunt = (function () {
       quiet: style.getPropertyValue("--quiet").trim(),
       line: style.getPropertyValue("--line").trim(),
       bad: style.getPropertyValue("--bad").trim(),
+      band: style.getPropertyValue("--band").trim(),
     };
   }
 

@@ -45,13 +45,33 @@ HuntResult hunt_from_json(const json& object) {
   return result;
 }
 
+// A level may hold the convergence result that it rests on.
+LevelResult levels_from_json(const json& object) {
+  LevelResult result;
+  result.report = repro::report_from_json(object);
+  for (const json& level : object["levels"]) {
+    if (level.contains("convergence")) {
+      result.convergence = repro::convergence_from_json(level["convergence"]);
+    }
+  }
+  return result;
+}
+
+Content content_from_json(const json& object) {
+  if (object.contains("levels")) return levels_from_json(object);
+  if (object.contains("level") && object.contains("metrics")) {
+    return repro::convergence_from_json(object);
+  }
+  return hunt_from_json(object);
+}
+
 }  // namespace
 
 Result read_result(const fs::path& path) {
   const fs::path file = json_file(path);
   const json object = read_json(file);
   try {
-    return {file, hunt_from_json(object)};
+    return {file, content_from_json(object)};
   } catch (const trace::Error& error) {
     refuse(file, error.what());
   }

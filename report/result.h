@@ -3,11 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "ablate/explain.h"
 #include "compare/verdict.h"
+#include "repro/convergence.h"
+#include "repro/report.h"
 
 namespace nanhunt::report {
 
@@ -17,7 +20,14 @@ struct HuntResult {
   std::vector<ablate::TrialRow> trials;  // empty without an ablation
 };
 
-using Content = std::variant<HuntResult>;
+// Of `nanhunt repro` on a case or on two capsules.
+struct LevelResult {
+  repro::Report report;
+  std::optional<repro::Convergence> convergence;  // where seeds were run, too
+};
+
+// The last: of `nanhunt repro --pair A=B ...`.
+using Content = std::variant<HuntResult, LevelResult, repro::Convergence>;
 
 struct Result {
   std::filesystem::path file;  // the JSON

@@ -10,6 +10,7 @@
 #include "ablate/child.h"
 #include "report/page.h"
 #include "report/resources.h"
+#include "tests/report/example_repro.h"
 #include "tests/report/example_results.h"
 
 namespace nanhunt::report::test {
@@ -89,6 +90,47 @@ TEST(Browser, ShowsTheVerdictAndDrawsThePlots) {
   // A PNG of one colour takes a few kB at this size.
   EXPECT_THAT(seen.picture, testing::StartsWith("\x89PNG"));
   EXPECT_GT(seen.picture.size(), 50000U);
+}
+
+TEST(Browser, ShowsALevelReportWithItsCurves) {
+  LevelResult result = level_result();
+  result.convergence = convergence_of({.lost = 1});
+  const Seen seen = see(to_html(through_file(result)));
+  EXPECT_THAT(seen.console, IsEmpty());
+  EXPECT_THAT(seen.document, HasSubstr("state different, replay not judged"));
+  EXPECT_THAT(seen.document, HasSubstr("different: NaN or Inf on one side only"));
+  // A dot a pair, the fifth without a late loss; and the mean.
+  EXPECT_EQ(drawn(seen.document, "interval-0"), "6");
+  EXPECT_EQ(drawn(seen.document, "interval-1"), "5");
+  // 20 steps of two means and two sides of pair 5, and a cross.
+  EXPECT_EQ(drawn(seen.document, "curves-plot"), "81");
+  EXPECT_EQ(drawn(seen.document, "differences-plot"), "120") << "five pairs and their mean";
+  EXPECT_GT(seen.picture.size(), 50000U);
+}
+
+TEST(Browser, ShowsAConvergenceResult) {
+  const Seen seen = see(to_html(through_file(convergence_of({}))));
+  EXPECT_THAT(seen.console, IsEmpty());
+  EXPECT_THAT(seen.document, HasSubstr("equivalent: early_loss, late_loss are equivalent"));
+  EXPECT_EQ(drawn(seen.document, "interval-1"), "6");
+  EXPECT_EQ(drawn(seen.document, "curves-plot"), "40");
+}
+
+// What cannot be drawn is left out, and nothing else with it.
+TEST(Browser, DrawsWhatAResultHas) {
+  const Seen one = see(to_html(through_file(convergence_of({.pairs = 1, .lost = 1}))));
+  EXPECT_THAT(one.console, IsEmpty());
+  EXPECT_EQ(drawn(one.document, "interval-0"), "1") << "no mean of one pair";
+  EXPECT_EQ(drawn(one.document, "interval-1"), "0");
+  EXPECT_EQ(drawn(one.document, "curves-plot"), "41");
+}
+
+TEST(Browser, WithoutTheLibraryNoCurveIsDrawnAndThatIsTold) {
+  const Seen seen = see(without(to_html(convergence_of({})), chart_js()));
+  EXPECT_EQ(drawn(seen.document, "interval-0"), "not drawn");
+  EXPECT_EQ(drawn(seen.document, "curves-plot"), "not drawn");
+  ASSERT_THAT(seen.console, Not(IsEmpty()));
+  EXPECT_THAT(seen.document, HasSubstr("equivalent: early_loss, late_loss are equivalent"));
 }
 
 TEST(Browser, WithoutTheLibraryNothingIsDrawnAndThatIsTold) {

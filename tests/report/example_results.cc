@@ -56,11 +56,11 @@ compare::Origin origin_at(const trace::What& what, const std::string& rule) {
   return origin;
 }
 
+}  // namespace
+
 std::string hostile(const std::string& name) {
   return name + "</script><script>document.title='out'</script><img src=x onerror=\"out()\">'&<!--";
 }
-
-}  // namespace
 
 compare::Verdict clean_verdict() {
   return compared(5.1);

@@ -34,5 +34,7 @@ class Folder {
 // The same as written to verdict.json and read again.
 HuntResult through_files(const HuntResult& result);
 size_t count(const std::string& text, const std::string& part);
+// That name, and then markup that would run if it were not text.
+std::string hostile(const std::string& name);
 
 }  // namespace nanhunt::report::test

@@ -10,6 +10,7 @@
 #include "report/next_commands.h"
 #include "report/resources.h"
 #include "tests/report/example_results.h"
+#include "tests/report/page_text.h"
 
 namespace nanhunt::report::test {
 namespace {
@@ -19,32 +20,8 @@ using testing::Not;
 
 constexpr size_t kMegabyte = 1 << 20;
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    result += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return result;
-}
-
-// Without what is embedded: the style and the scripts hold words of their own.
-std::string shown(const std::string& html) {
-  const size_t body = html.find("<body>"), end = html.find("<script type=");
-  EXPECT_NE(body, std::string::npos);
-  EXPECT_NE(end, std::string::npos);
-  return html.substr(body, end - body);
-}
-
 std::string page_of(const compare::Verdict& verdict) {
   return to_html(through_files({verdict, {}}));
-}
-
-// From that section's start to its end.
-std::string section(const std::string& html, const std::string& id) {
-  const size_t begin = html.find("<section id=\"" + id + "\">");
-  EXPECT_NE(begin, std::string::npos) << id;
-  return begin == std::string::npos ? ""
-                                    : html.substr(begin, html.find("</section>", begin) - begin);
 }
 
 TEST(Page, OfARunHasEverySection) {
@@ -138,7 +115,9 @@ TEST(Page, CapsLists) {
 TEST(Page, LoadsNothing) {
   const std::string html = to_html(run_result());
   std::string own = shown(html) + std::string(page_css());
-  for (const auto script : {plots_js(), error_plot_js(), loss_plot_js()}) own += script;
+  for (const auto script :
+       {plots_js(), error_plot_js(), loss_plot_js(), curve_plot_js(), interval_plot_js()})
+    own += script;
   for (const char* way : {"src=", "href=", "url(", "@import", "fetch("}) {
     EXPECT_THAT(own, Not(HasSubstr(way)));
   }
