@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/command.h"
 
@@ -60,6 +61,9 @@ class ReproConvergence : public testing::Test {
     Words words = {"repro"};
     words.insert(words.end(), first.begin(), first.end());
     words.insert(words.end(), second.begin(), second.end());
+    return call(words);
+  }
+  Result call(const Words& words) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     Result result;
@@ -128,6 +132,23 @@ TEST_F(ReproConvergence, ALostSeedIsADifference) {
   const Result lost = repro(words, {"--margin", "0.05"});
   EXPECT_EQ(lost.status, 1);
   EXPECT_THAT(lost.out, HasSubstr("went to NaN or Inf on side B only, at step 9"));
+}
+
+TEST_F(ReproConvergence, ItsJsonBecomesAPage) {
+  const auto page = [&](const std::vector<double>& differences) {
+    const Result told = repro(pairs(differences), {"--margin", "0.05", "--json"});
+    std::ofstream(folder_ / "told.json") << told.out;
+    const Result made = call({"report", (folder_ / "told.json").string()});
+    EXPECT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(made.out, (folder_ / "told.html").string() + "\n");
+    std::ostringstream text;
+    text << std::ifstream(folder_ / "told.html").rdbuf();
+    return text.str();
+  };
+  const std::string equivalent = page({0.01, -0.01, 0.01, -0.01});
+  EXPECT_THAT(equivalent, HasSubstr("<h1 class=\"good\">equivalent: early_loss"));
+  EXPECT_THAT(equivalent, HasSubstr("made by <code>nanhunt repro --pair "));
+  EXPECT_THAT(page({0.3, 0.31, 0.29, 0.3}), HasSubstr("<h1 class=\"bad\">different: early_loss"));
 }
 
 TEST_F(ReproConvergence, UsageIsRefusedInOneLine) {
