@@ -14,9 +14,12 @@ using repro::Convergence;
 
 std::string mean_words(const repro::DrawnCurves& curves) {
   const auto all = static_cast<int64_t>(curves.pairs.size());
-  if (curves.mean_of == 0) return "Every pair has NaN or Inf: there is no mean to draw.";
-  return "Lines: means over " + of(curves.mean_of, all) + " pairs" +
-         (curves.mean_of < all ? ", those without NaN or Inf; the others on their own." : ".");
+  const std::string crosses = " Crosses at the top: NaN or Inf begins.";
+  if (curves.mean_of == 0) return "Every pair has NaN or Inf: there is no mean to draw." + crosses;
+  const std::string means = "Lines: means over " + of(curves.mean_of, all) + " pairs";
+  return curves.mean_of == all
+             ? means + "."
+             : means + ", those without NaN or Inf; the others on their own." + crosses;
 }
 
 std::string pairs_words(const Convergence& result) {
