@@ -2,12 +2,12 @@
 #include "compare/measurements.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "compare/loss_value.h"
 #include "compare/reference_findings.h"
 
 namespace nanhunt::compare {
@@ -85,21 +85,6 @@ void add_findings(std::vector<Placed>& placed, const SideStep& side, bool compar
   for (auto& [key, each] : worst) placed.push_back(std::move(each));
 }
 
-const Logical* loss_of(const SideStep& side, const Logical& like) {
-  const Logical* found = find_logical(side, like.what);
-  return found != nullptr && found->complete && found->count == 1 ? found : nullptr;
-}
-
-// The sum of the pieces is that of the partial sums; a sum is the value of a single element.
-double value_of(const Logical& loss) {
-  const trace::Statistics& statistics = loss.statistics;
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  if (statistics.nan > 0 || (statistics.pos_inf > 0 && statistics.neg_inf > 0)) return std::nan("");
-  if (statistics.pos_inf > 0) return kInf;
-  if (statistics.neg_inf > 0) return -kInf;
-  return statistics.sum / loss.divisor;
-}
-
 }  // namespace
 
 void Measurements::add_step(const SideStep& candidate, const Comparisons* comparisons) {
@@ -120,11 +105,11 @@ void Measurements::add_step(const SideStep& candidate, const Comparisons* compar
 void add_losses(std::vector<Loss>& losses, const SideStep& candidate, const SideStep* reference) {
   for (const Logical& logical : candidate.logicals) {
     if (logical.what.phase != trace::Phase::kLoss || logical.what.occurrence != 0) continue;
-    const Logical* mine = loss_of(candidate, logical);
-    if (mine == nullptr) continue;
-    const Logical* other = reference != nullptr ? loss_of(*reference, logical) : nullptr;
-    Loss loss{logical.what.step, logical.what.site, logical.what.role, value_of(*mine), {}};
-    if (other != nullptr) loss.reference = value_of(*other);
+    const auto mine = loss_value(logical);
+    if (!mine) continue;
+    Loss loss{logical.what.step, logical.what.site, logical.what.role, *mine, {}};
+    const Logical* other = reference != nullptr ? find_logical(*reference, logical.what) : nullptr;
+    if (other != nullptr) loss.reference = loss_value(*other);
     losses.push_back(std::move(loss));
   }
 }
