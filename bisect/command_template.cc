@@ -9,8 +9,6 @@ namespace nanhunt::bisect {
 namespace {
 
 const std::string kPlaceholder = "{item}";
-const std::string kPlain =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
 
 Words split(const std::string& line) {
   try {
@@ -41,19 +39,6 @@ Words filled(const Words& command, const std::string& item) {
     }
   }
   return words;
-}
-
-std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return text + "'";
-}
-
-std::string quoted(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quoted(word);
-  return line;
 }
 
 }  // namespace nanhunt::bisect

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ablate/shell_words.h"
+
 namespace nanhunt::bisect {
 
 using Words = std::vector<std::string>;
@@ -16,8 +18,6 @@ using Words = std::vector<std::string>;
 Words command_template(const Words& written);
 // {item} replaced in each word, wherever it stands.
 Words filled(const Words& command, const std::string& item);
-// As one line for a POSIX shell, which reads the same words from it.
-std::string quoted(const std::string& word);
-std::string quoted(const Words& words);
+using ablate::quoted;
 
 }  // namespace nanhunt::bisect
