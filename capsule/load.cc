@@ -49,12 +49,6 @@ int64_t bytes_of(const Record& record) {
          static_cast<int64_t>(trace::size_of(record.storage));
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
-
 std::string loss_text(const KindFacts& facts) {
   return std::string(facts.lost) + "; broken from level " + std::string(name_of(facts.breaks)) +
          " on";
@@ -169,6 +163,12 @@ void scatter(const std::byte* local, const Run& run, size_t size, int64_t begin,
 }
 
 }  // namespace
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (const int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
 
 std::vector<std::string> Plan::obstacles() const {
   std::vector<std::string> reasons;

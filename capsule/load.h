@@ -55,6 +55,8 @@ Plan plan_load(const Capsule& capsule, const std::vector<Wanted>& wanted, int32_
 void load(const Capsule& capsule, const Wanted& wanted, const Planned& planned,
           std::span<std::byte> out);
 
+std::string shape_text(const std::vector<int64_t>& shape);  // "[96, 64]"
+
 // True when mesh sizes and world size are those of the capsule.
 bool same_layout(const Capsule& capsule, const trace::RunFacts& facts);
 

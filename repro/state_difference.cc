@@ -113,12 +113,6 @@ std::string amount(const StateSide& side, const std::vector<double>& a,
 
 }  // namespace
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "[" + text + "]";
-}
-
 std::string describe_values(const StateSide& a, const StateSide& b) {
   const std::vector<double> mine = values_of(a), other = values_of(b);
   if (mine.size() == 1) return "is " + number(mine[0]) + " in A, " + number(other[0]) + " in B";

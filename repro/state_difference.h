@@ -2,9 +2,7 @@
 // How two tensors of state differ, in words.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "oracle/logical.h"
 
@@ -19,7 +17,5 @@ struct StateSide {
 
 // Of equal shapes and types. Reads both sides' values.
 std::string describe_values(const StateSide& a, const StateSide& b);
-
-std::string shape_text(const std::vector<int64_t>& shape);  // "[96, 64]"
 
 }  // namespace nanhunt::repro

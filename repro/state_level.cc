@@ -120,8 +120,9 @@ class Comparison {
   std::string describe(const Name& name, const Logical& mine, const Logical& other) const {
     const trace::Record &one = first_record(a_, mine), &two = first_record(b_, other);
     if (mine.shape != other.shape || one.storage != two.storage) {
-      return "is " + std::string(trace::name_of(one.storage)) + " " + shape_text(mine.shape) +
-             " in A, " + std::string(trace::name_of(two.storage)) + " " + shape_text(other.shape) +
+      return "is " + std::string(trace::name_of(one.storage)) + " " +
+             capsule::shape_text(mine.shape) + " in A, " +
+             std::string(trace::name_of(two.storage)) + " " + capsule::shape_text(other.shape) +
              " in B";
     }
     if (const auto owner = owner_of(name, key_of(b_, other)))
