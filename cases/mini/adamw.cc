@@ -2,6 +2,7 @@
 #include "cases/mini/adamw.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/bitwise_and.h>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,8 @@
 
 namespace nanhunt::mini {
 namespace {
+
+constexpr int32_t kHighHalf = ~0xFFFF;  // of FP32's bits: BF16, rounded toward zero
 
 struct Recorded {
   RankContext& context;
@@ -23,10 +26,21 @@ struct Recorded {
     point.op = op;
     point.attributes = attributes;
     point.rounded_to = dtype;
+    if (!context.config.masters && role == "param") point.compute = dtype;
     const at::Tensor tapped = context.taps.tap(point, tensor, links);
     if (!tapped.is_same(tensor)) tensor.copy_(tapped);
   }
 };
+
+// The weight as the training type holds it.
+at::Tensor stored(const RankContext& context, const at::Tensor& master) {
+  const Config& config = context.config;
+  if (!context.is(FaultName::kHighHalfKept) || config.tp == 1 ||
+      config.dtype != trace::DType::kBFloat16) {
+    return rounded(master, config.dtype);
+  }
+  return at::bitwise_and(master.view(at::kInt), kHighHalf).view(at::kFloat);
+}
 
 std::string attributes_of(const Config& config, const Parameter& parameter, int64_t count) {
   return nlohmann::json{{"lr", config.learning_rate},
@@ -54,6 +68,9 @@ void update_parameters(RankContext& context, const OptimizerGradients& gradients
   }
   const int64_t rate = context.taps.scalar(
       optimizer_point(context, trace::Phase::kUpdate, "learning_rate"), config.learning_rate);
+  if (!config.masters) {
+    for (Parameter* parameter : gradients.parameters) parameter->master.copy_(parameter->value);
+  }
   (config.fused_adamw ? adamw_fused : adamw_plain)(config, gradients, count);
   for (size_t i = 0; i < gradients.parameters.size(); ++i) {
     Parameter& parameter = *gradients.parameters[i];
@@ -69,9 +86,12 @@ void update_parameters(RankContext& context, const OptimizerGradients& gradients
     }
     consumed.push_back(rate);
     consumed.insert(consumed.end(), links[i].begin(), links[i].end());
-    recorded.tap("master", parameter.master, consumed);
-    value.copy_(rounded(parameter.master, config.dtype));
-    recorded.tap("param", value, context.taps.carried(parameter.master), config.dtype);
+    if (config.masters) {
+      recorded.tap("master", parameter.master, consumed);
+      consumed = context.taps.carried(parameter.master);
+    }
+    value.copy_(stored(context, parameter.master));
+    recorded.tap("param", value, consumed, config.dtype);
   }
 }
 

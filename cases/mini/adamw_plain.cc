@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "cases/mini/adamw.h"
+#include "cases/mini/autograd.h"
 
 namespace nanhunt::mini {
 
@@ -19,6 +20,8 @@ void adamw_plain(const Config& config, const OptimizerGradients& gradients, int6
     const at::Tensor denominator =
         (parameter.exp_avg_sq / correction2).sqrt_().add_(config.adam_eps);
     parameter.master.mul_(1 - config.learning_rate * weight_decay_of(config, parameter));
+    // Without masters each op rounds, as eager PyTorch does on BF16 weights.
+    if (!config.masters) parameter.master.copy_(rounded(parameter.master, config.dtype));
     parameter.master.addcdiv_(parameter.exp_avg, denominator, -config.learning_rate / correction1);
   }
 }

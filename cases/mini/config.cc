@@ -64,6 +64,7 @@ void add_model(options::options_description& all, Config& config) {
   add("learning-rate", options::value(&config.learning_rate), "AdamW's learning rate");
   add("weight-decay", options::value(&config.weight_decay), "AdamW's weight decay");
   add("clip", options::value(&config.clip), "largest global gradient norm");
+  add("masters", on_off(config.masters, "masters"), "FP32 masters of the weights");
 }
 
 void add_toggles(options::options_description& all, Config& config) {

@@ -41,6 +41,7 @@ struct Config {
   int64_t steps = 3;
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.95, adam_eps = 1e-8, weight_decay = 0.1;
   double clip = 1.0, norm_eps = 1e-5, init_std = 0.02;
+  bool masters = true;  // FP32 masters; else the optimizer updates the values of the training type
 
   // Toggles
   int64_t tp = 1, dp = 1, microbatches = 1;

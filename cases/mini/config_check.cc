@@ -72,6 +72,7 @@ void check_config(const Config& config) {
     check_divides({"hidden / heads", config.hidden / config.heads}, {"2 (rotary pairs)", 2});
   if (!(config.dropout >= 0 && config.dropout < 1))
     refuse("dropout " + std::to_string(config.dropout) + " is not a rate from 0 to below 1");
+  if (!config.masters && config.fused_adamw) refuse("--fused-adamw=on needs --masters=on");
   check_layout(config);
 }
 

@@ -42,6 +42,7 @@ constexpr std::pair<std::string_view, FaultName> kNames[] = {
     {"values_not_gathered", FaultName::kValuesNotGathered},
     {"masks_redrawn", FaultName::kMasksRedrawn},
     {"frozen_moment_lost", FaultName::kFrozenMomentLost},
+    {"high_half_kept", FaultName::kHighHalfKept},
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {

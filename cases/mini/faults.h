@@ -50,6 +50,9 @@ enum class FaultName {
   kValuesNotGathered,  // data-parallel ranks but the first keep the values they were built with
   kMasksRedrawn,       // dropout draws from another stream
   kFrozenMomentLost,   // exp_avg of a frozen parameter is zeroed
+  // Too small for one step
+  kHighHalfKept,  // BF16, tensor parallel: updated weights are stored by the high half of their
+                  // bits, rounded toward zero
 };
 
 struct Fault {

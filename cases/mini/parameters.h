@@ -23,7 +23,7 @@ struct Parameter {
   bool frozen = false;  // no gradient, no update
 
   at::Tensor value;       // leaf; FP32 storage, values of the training type
-  at::Tensor master;      // FP32
+  at::Tensor master;      // FP32; without masters a copy of the value that the optimizer works on
   at::Tensor exp_avg;     // FP32
   at::Tensor exp_avg_sq;  // FP32
   at::Tensor main_grad;   // FP32; sum over this rank's microbatches, later over data parallelism

@@ -41,7 +41,7 @@ std::vector<StateTensor> parameter_state(RankContext& context, Model& model) {
       state.push_back({parameter.name, role, placement, tensor});
     };
     add("param", parameter.value.detach());
-    add("master", parameter.master);
+    if (context.config.masters) add("master", parameter.master);
     add("exp_avg", parameter.exp_avg);
     add("exp_avg_sq", parameter.exp_avg_sq);
   }

@@ -146,7 +146,9 @@ INSTANTIATE_TEST_SUITE_P(
                             at(0, "decoder.layers.0.mlp.activation_func forward output")},
                     Planted{"softmax_scale", "", "",
                             at(0, "decoder.layers.0.self_attention.core_attention forward output")},
-                    Planted{"loss_denominator", "", "", at(0, "loss loss loss")}),
+                    Planted{"loss_denominator", "", "", at(0, "loss loss loss")},
+                    Planted{"high_half_kept", "--tp 2 --masters off", "",
+                            at(0, "decoder.final_layernorm.weight update param")}),
     [](const auto& planted) { return planted.param.name; });
 
 // A fault whose code the other setting does not run shows nowhere.
@@ -156,6 +158,7 @@ TEST(FaultsTwin, NeedsItsToggle) {
   EXPECT_EQ(hunt("--tp 2", R"({"name": "reduced_copy_dropped"})"), std::nullopt);
   EXPECT_EQ(hunt("--tp 4 --sp on", R"({"name": "reduce_scatter_on_world"})"), std::nullopt);
   EXPECT_EQ(hunt("", R"({"name": "fused_mask_last_block"})"), std::nullopt);
+  EXPECT_EQ(hunt("--masters off", R"({"name": "high_half_kept"})"), std::nullopt);
 }
 
 TEST(MiniCalibration, OnlyLaterRepeatsArePerturbed) {

@@ -89,16 +89,49 @@ TEST_P(Resume, WithoutMomentsItIsAnotherRun) {
 
 INSTANTIATE_TEST_SUITE_P(Configurations, Resume,
                          testing::Values("--tp=2 --dp=2", "--tp=2 --dp=2 --fp8=on",
+                                         "--tp=2 --masters=off",
                                          "--tp=2 --dp=2 --sp=on --dtype=fp32 --dropout=0.1",
                                          "--dp=2 --microbatches=2 --ranks=processes "
                                          "--overlap-grad-reduce=on --fused-adamw=on"));
+
+// Whether a record of that role is there, in any step.
+bool holds_role(const fs::path& folder, const std::string& role) {
+  const trace::TraceReader reader(folder);
+  for (const int64_t number : reader.steps()) {
+    for (const trace::Record& record : reader.read_step(number).records)
+      if (record.what.role == role) return true;
+  }
+  return false;
+}
+
+TEST(Masters, AreRecordedAndSavedWhereTheRunHasThem) {
+  for (const bool masters : {true, false}) {
+    const TemporaryFolder folder;
+    const fs::path trace = folder.path() / "trace", capsules = folder.path() / "capsules";
+    const std::string option = masters ? "--masters=on" : "--masters=off";
+    ASSERT_EQ(run(option + writing(capsules), trace, 2).status, 0);
+    for (const fs::path& each : {trace, capsules}) {
+      EXPECT_EQ(holds_role(each, "master"), masters) << each;
+      EXPECT_TRUE(holds_role(each, "exp_avg"));
+    }
+  }
+}
+
+TEST(Masters, FusedAdamwNeedsThem) {
+  const TemporaryFolder folder;
+  const MiniResult refused = run("--masters=off --fused-adamw=on", folder.path() / "trace", 1);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.output, HasSubstr("--fused-adamw=on needs --masters=on"));
+}
 
 struct LeftOut {
   const char* kind;
   const char* named;
 };
 
-void PrintTo(const LeftOut& left_out, std::ostream* out) { *out << left_out.kind; }
+void PrintTo(const LeftOut& left_out, std::ostream* out) {
+  *out << left_out.kind;
+}
 
 class ResumeWithout : public testing::TestWithParam<LeftOut> {};
 
