@@ -45,6 +45,20 @@ void at_entry(const OptionsFile& file, const OptionsEntry& entry, const Action& 
   }
 }
 
+void set_convergence(const OptionsFile& file, const OptionsEntry& entry, ConvergenceKeys& keys) {
+  const auto count = [&] {
+    const int64_t number = integer_of(file, entry);
+    if (number < 0) refuse(file.path, entry.line, entry.pattern + " is negative");
+    return number;
+  };
+  if (entry.pattern == "convergence.seeds") keys.seeds = count();
+  if (entry.pattern == "convergence.same") keys.same = count();
+  if (entry.pattern == "convergence.steps") keys.steps = count();
+  if (entry.pattern == "convergence.margin") keys.margin = split_words(entry.value);
+  if (entry.pattern == "convergence.metrics") keys.metrics = split_words(entry.value);
+  if (entry.pattern == "convergence.loss") keys.loss = entry.value;
+}
+
 void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_case) {
   if (entry.pattern == "level") {
     at_entry(file, entry, [&] { the_case.level = case_level_from_name(entry.value); });
@@ -69,6 +83,12 @@ void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_c
     the_case.intended = split_words(entry.value);
   } else if (entry.pattern == "thresholds.*") {
     the_case.thresholds[entry.name] = number_of(file, entry);
+  } else if (entry.pattern == "repro.layouts") {
+    if (entry.value != "on" && entry.value != "off")
+      refuse(file.path, entry.line, "layouts is '" + entry.value + "'; it may be: on off");
+    the_case.layouts = entry.value == "on";
+  } else if (entry.pattern.starts_with("convergence.")) {
+    set_convergence(file, entry, the_case.convergence);
   }
 }
 

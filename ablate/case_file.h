@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace nanhunt::ablate {
 
 // auto: statistics everywhere, then values around the first bad.
 enum class CaseLevel { kStats, kFull, kAuto };
+
+// Section [convergence]: runs of several seeds (docs/repro.md). What it does not say is empty.
+struct ConvergenceKeys {
+  std::optional<int64_t> seeds, same;      // pairs that are judged; A/A pairs
+  std::optional<int64_t> steps;            // of each run
+  std::vector<std::string> margin, metrics;  // words, read where the level is judged
+  std::string loss;                        // site of the loss
+};
 
 struct Case {
   std::filesystem::path path;
@@ -31,6 +40,9 @@ struct Case {
   std::map<std::string, double> thresholds;  // overrides
   std::vector<std::string> intended;         // keys of semantic changes that are meant
   CapsuleRequest capsule;                    // that all runs go on from, where the case has one
+  // Of `nanhunt repro`: the sides' layouts against each other, not save and resume.
+  bool layouts = false;
+  ConvergenceKeys convergence;
 };
 
 // The file itself, or the same name with ".case" added; Error(kUsage) naming what was looked for.

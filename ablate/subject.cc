@@ -16,6 +16,7 @@ namespace {
 // Two perturbed runs are the fewest that have a spread.
 constexpr int64_t kFewestRepeats = 3;
 constexpr int64_t kMostRepeats = 1000;
+constexpr const char* kUsualSeed = "seed";
 
 bool holds(const std::vector<std::string>& list, const std::string& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -234,6 +235,8 @@ void set_leaf(const OptionsFile& file, const OptionsEntry& entry, Subject& subje
     set_calibrate(file, entry, subject);
   } else if (entry.pattern == "repeats") {
     set_repeats(file, entry, subject);
+  } else if (entry.pattern == "seed") {
+    subject.seed = entry.value;
   } else if (entry.pattern == "timeout_s") {
     subject.timeout_s = number_of(file, entry);
     if (!(subject.timeout_s > 0)) refuse(file.path, entry.line, "timeout_s is not positive");
@@ -246,6 +249,15 @@ void set_leaf(const OptionsFile& file, const OptionsEntry& entry, Subject& subje
   }
 }
 
+void check_seed(const OptionsFile& file, const OptionsEntry& entry, const Subject& subject) {
+  if (subject.find_parameter(subject.seed)) return;
+  std::vector<std::string> known;
+  for (const Parameter& parameter : subject.parameters) known.push_back(parameter.name);
+  refuse(file.path, entry.line,
+         "seed names the unknown parameter '" + subject.seed + "'" +
+             did_you_mean(subject.seed, known));
+}
+
 Subject from_file(const OptionsFile& file) {
   Subject subject;
   subject.path = file.path;
@@ -256,7 +268,9 @@ Subject from_file(const OptionsFile& file) {
   for (const Toggle& toggle : subject.toggles) check_toggle(subject, toggle);
   for (const OptionsEntry& entry : file.entries) {
     if (entry.pattern == "ranks") check_ranks(file, entry, subject);
+    if (entry.pattern == "seed") check_seed(file, entry, subject);
   }
+  if (subject.seed.empty() && subject.find_parameter(kUsualSeed)) subject.seed = kUsualSeed;
   return subject;
 }
 

@@ -67,6 +67,7 @@ struct Subject {
   Calibrate calibrate = Calibrate::kProcess;
   std::optional<int32_t> repeats;  // of a calibration, when not the usual number
   double timeout_s = 60;
+  std::string seed;  // the parameter that weights and data are drawn by; "": it has none
   std::vector<Toggle> toggles;  // in the order of the file
   std::vector<Parameter> parameters;
 

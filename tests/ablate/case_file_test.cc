@@ -73,6 +73,29 @@ TEST_F(CaseFile, NamesTheLineOfWhatDoesNotFit) {
   EXPECT_EQ(message_of("subject = job.subject\n"), "no error");
 }
 
+TEST_F(CaseFile, SaysHowCurvesAreJudged) {
+  const std::string text = "subject = job.subject\n";
+  const Case plain = read_case(write("a.case", text));
+  EXPECT_FALSE(plain.layouts);
+  EXPECT_FALSE(plain.convergence.seeds.has_value());
+  const Case the_case =
+      read_case(write("a.case", text + "[repro]\nlayouts = on\n[convergence]\nseeds = 5\nsame = 9\n"
+                                       "steps = 60\nmargin = 2sd late_loss=0.1\n"
+                                       "metrics = late_loss whole_loss\nloss = critic\n"));
+  EXPECT_TRUE(the_case.layouts);
+  EXPECT_EQ(the_case.convergence.seeds, 5);
+  EXPECT_EQ(the_case.convergence.same, 9);
+  EXPECT_EQ(the_case.convergence.steps, 60);
+  EXPECT_EQ(the_case.convergence.margin, (std::vector<std::string>{"2sd", "late_loss=0.1"}));
+  EXPECT_EQ(the_case.convergence.metrics, (std::vector<std::string>{"late_loss", "whole_loss"}));
+  EXPECT_EQ(the_case.convergence.loss, "critic");
+  EXPECT_EQ(message_of(text + "[convergence]\nseeds = many\n").substr(0, 9), "a.case:3:");
+  EXPECT_EQ(message_of(text + "[convergence]\nsame = -1\n"),
+            "a.case:3: convergence.same is negative");
+  EXPECT_EQ(message_of(text + "[repro]\nlayouts = yes\n"),
+            "a.case:3: layouts is 'yes'; it may be: on off");
+}
+
 TEST_F(CaseFile, IsTheSameWithAndWithoutFaultAndExpectation) {
   const std::string text = "subject = job.subject\n[set]\nparallel.tp = 2\n";
   const Case plain = read_case(write("a.case", text));

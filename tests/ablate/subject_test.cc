@@ -53,6 +53,17 @@ TEST(Subject, ReadsParameters) {
   EXPECT_EQ(subject.find_parameter("parallel.tp"), nullptr);
 }
 
+TEST(Subject, HasASeedByNameOrByItsUsualName) {
+  const std::string parameters = "[param.seed]\ndefault = 1\n[param.data.seed]\ndefault = 2\n";
+  EXPECT_EQ(parse_subject("command = job\n" + parameters, "job.subject").seed, "seed");
+  EXPECT_EQ(parse_subject("command = job\nseed = data.seed\n" + parameters, "job.subject").seed,
+            "data.seed");
+  EXPECT_EQ(parse_subject("command = job\n", "job.subject").seed, "");
+  EXPECT_EQ(message_of("command = job\nseed = data.sed\n" + parameters),
+            "job.subject:2: seed names the unknown parameter 'data.sed'; did you mean "
+            "'data.seed'?");
+}
+
 TEST(Subject, RefusesWhatDoesNotFit) {
   EXPECT_EQ(message_of("timeout_s = 3\n"), "job.subject: no command");
   EXPECT_EQ(message_of(with_toggle("values = off on\nreference = of\narg = {value}\n")),
