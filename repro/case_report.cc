@@ -4,7 +4,9 @@
 #include <numeric>
 #include <optional>
 
+#include "ablate/shell_words.h"
 #include "compare/judge.h"
+#include "repro/convergence_level.h"
 #include "repro/state_level.h"
 #include "trace/error.h"
 
@@ -15,6 +17,8 @@ using ablate::Bench;
 using ablate::Run;
 using ablate::Scope;
 using capsule::Capsule;
+
+constexpr const char* kNoState = "there is no state to go on from";
 
 struct At {
   std::filesystem::path folder;
@@ -61,8 +65,8 @@ std::optional<Report> contradiction_report(Report report, const At& saved) {
   replay.level = capsule::Level::kReplay;
   replay.observable = "every tensor of the steps after it";
   replay.threshold = "bit for bit, or the envelope";
-  replay.evidence = {"there is no state to go on from"};
-  report.levels = {state, replay};
+  replay.evidence = {kNoState};
+  report.levels = {state, replay, convergence_not_judged(kNoState)};
   return report;
 }
 
@@ -136,13 +140,12 @@ void judge_end(LevelReport& level, const StateComparison& start, const StateComp
   level.verdict = LevelVerdict::kDifferent;
 }
 
-LevelReport convergence_not_judged() {
-  LevelReport level;
-  level.level = capsule::Level::kConvergence;
-  level.observable = "loss curves of several seeds";
-  level.threshold = "a margin, fixed before";
-  level.evidence = {"needs runs of several seeds: nanhunt repro --pair A=B ... --margin M"};
-  return level;
+LevelReport curves_level(Bench& bench, const std::optional<PairedPlan>& plan, Pairing pairing) {
+  if (plan) return convergence_level(bench, *plan);
+  std::vector<std::string> words{"nanhunt", "repro", bench.the_case().path.string()};
+  if (pairing == Pairing::kLayouts && !bench.the_case().layouts) words.push_back("--layouts");
+  for (const char* word : {"--seeds", "5", "--margin", "2sd"}) words.push_back(word);
+  return convergence_not_judged("needs runs of several seeds: " + ablate::quoted(words));
 }
 
 Scope full_scope(const Bench& bench, int64_t at) {
@@ -172,7 +175,8 @@ Run run(Bench& bench, const std::string& purpose, const ablate::Settings& settin
 
 }  // namespace
 
-Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64_t at) {
+Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64_t at,
+                       const std::optional<PairedPlan>& plan) {
   check_step(bench, at);
   Scope scope = full_scope(bench, at);
   const auto& settings = bench.the_case().failing;
@@ -194,11 +198,12 @@ Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64
   judge_bits(report.levels.back(), resumed, straight, thresholds);
   judge_end(report.levels.back(), state,
             compare({saved.folder, scope.steps}, {loaded.folder, scope.steps}));
-  report.levels.push_back(convergence_not_judged());
+  report.levels.push_back(curves_level(bench, plan, Pairing::kResume));
   return report;
 }
 
-Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int64_t at) {
+Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int64_t at,
+                         const std::optional<PairedPlan>& plan) {
   check_step(bench, at);
   Scope scope = full_scope(bench, at);
   const auto& the_case = bench.the_case();
@@ -209,7 +214,11 @@ Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int
                 thresholds.sha256()};
   const Run first = run(bench, "side that saves", the_case.failing, scope);
   const At saved{first.capsules(), at};
-  if (auto refused = contradiction_report(report, saved)) return *refused;
+  if (auto refused = contradiction_report(report, saved)) {
+    // Whole runs need no state to go on from.
+    if (plan) refused->levels.back() = curves_level(bench, plan, Pairing::kLayouts);
+    return *refused;
+  }
   scope.capsules.resume = saved.folder;
   scope.capsules.resume_step = at;
   const Run second = run(bench, "reference side, from the capsule", the_case.reference, scope);
@@ -218,7 +227,7 @@ Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int
   judge_state(report.levels.back(), compare(saved, loaded));
   report.levels.push_back(replay_level(first, second, at, scope.steps));
   judge_envelope(report.levels.back(), bench, first, second, scope);
-  report.levels.push_back(convergence_not_judged());
+  report.levels.push_back(curves_level(bench, plan, Pairing::kLayouts));
   return report;
 }
 

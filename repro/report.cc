@@ -30,20 +30,6 @@ void require_artifacts(const Report& report) {
   }
 }
 
-const LevelReport* find(const Report& report, Level level) {
-  const auto found = std::ranges::find(report.levels, level, &LevelReport::level);
-  return found == report.levels.end() ? nullptr : &*found;
-}
-
-LevelVerdict verdict_of(const Report& report, Level level) {
-  const LevelReport* found = find(report, level);
-  return found == nullptr ? LevelVerdict::kNotJudged : found->verdict;
-}
-
-bool holds(LevelVerdict verdict) {
-  return verdict == LevelVerdict::kEqual || verdict == LevelVerdict::kWithin;
-}
-
 }  // namespace
 
 std::string_view name_of(LevelVerdict verdict) {
@@ -62,36 +48,6 @@ std::string_view name_of(LevelVerdict verdict) {
   NANHUNT_CHECK(false && "unknown verdict");
 }
 
-std::string implication(const Report& report, Level level) {
-  const LevelVerdict state = verdict_of(report, Level::kState),
-                     replay = verdict_of(report, Level::kReplay);
-  switch (level) {
-    case Level::kState:
-      if (state == LevelVerdict::kDifferent)
-        return "the steps start from another state: replay and convergence are broken with it, and "
-               "a difference there accuses no step";
-      return holds(state) ? "a difference in replay is made by the step, not by what it starts from"
-                          : "";
-    case Level::kReplay:
-      if (replay == LevelVerdict::kDifferent)
-        return state == LevelVerdict::kDifferent
-                   ? "expected: the state differs"
-                   : "from one state the step gives another result: data, RNG, kernels or "
-                     "configuration; states drift apart from here on";
-      if (replay == LevelVerdict::kEqual)
-        return "the same run, bit for bit: convergence cannot differ over these steps";
-      return replay == LevelVerdict::kWithin
-                 ? "single steps agree as well as rounding allows; a bias inside the envelope "
-                   "shows at level convergence only"
-                 : "";
-    case Level::kConvergence:
-      if (verdict_of(report, level) == LevelVerdict::kDifferent && holds(replay))
-        return "single steps agree and the curves do not: a bias too small for one step";
-      return "";
-  }
-  NANHUNT_CHECK(false && "unknown level");
-}
-
 int exit_status(const Report& report) {
   const auto any = [&](LevelVerdict verdict) {
     return std::ranges::find(report.levels, verdict, &LevelReport::verdict) != report.levels.end();
@@ -106,14 +62,13 @@ nlohmann::json to_json(const Report& report) {
   for (const LevelReport& level : report.levels) {
     nlohmann::json artifacts = nlohmann::json::array();
     for (const auto& artifact : level.artifacts) artifacts.push_back(artifact.string());
-    levels.push_back({{"level", name_of(level.level)},
-                      {"observable", level.observable},
-                      {"threshold", level.threshold},
-                      {"verdict", name_of(level.verdict)},
-                      {"evidence", level.evidence},
-                      {"implies", implication(report, level.level)},
-                      {"artifacts", artifacts},
-                      {"commands", level.commands}});
+    nlohmann::json entry = {
+        {"level", name_of(level.level)}, {"observable", level.observable},
+        {"threshold", level.threshold},  {"verdict", name_of(level.verdict)},
+        {"evidence", level.evidence},    {"implies", implication(report, level.level)},
+        {"artifacts", artifacts},        {"commands", level.commands}};
+    if (level.convergence) entry["convergence"] = to_json(*level.convergence);
+    levels.push_back(entry);
   }
   return {{"schema", "nanhunt.repro.1"},
           {"question", report.question},

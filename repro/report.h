@@ -6,10 +6,12 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "capsule/kinds.h"
+#include "repro/convergence.h"
 
 namespace nanhunt::repro {
 
@@ -29,6 +31,7 @@ struct LevelReport {
   std::vector<std::string> evidence;
   std::vector<std::filesystem::path> artifacts;
   std::vector<std::string> commands;
+  std::optional<Convergence> convergence = {};  // of the level of that name, where it was judged
 };
 
 struct Report {
@@ -38,7 +41,8 @@ struct Report {
 };
 
 std::string_view name_of(LevelVerdict verdict);  // "equal", "within", "different", ...
-// What the levels' verdicts together say about each other; one line a level.
+// What the levels' verdicts together say about each other; one line a level. "" where they say
+// nothing.
 std::string implication(const Report& report, capsule::Level level);
 // Exit status: 1 when a level is different, 125 when one is unknown, else 0.
 int exit_status(const Report& report);

@@ -104,7 +104,7 @@ trace::Placement partial(std::vector<int64_t> shape, MeshAxis axis) {
   return placement;
 }
 
-TraceBuilder::TraceBuilder(int tp, int dp) {
+TraceBuilder::TraceBuilder(int tp, int dp, int64_t first_step) {
   for (int rank = 0; rank < tp * dp; ++rank) {
     trace::RunFacts facts;
     facts.rank = rank;
@@ -117,7 +117,7 @@ TraceBuilder::TraceBuilder(int tp, int dp) {
     facts.device = "cpu" + std::to_string(rank);
     facts_.push_back(facts);
   }
-  begin_step(0);
+  begin_step(first_step);
 }
 
 void TraceBuilder::begin_step(int64_t step) {

@@ -46,9 +46,9 @@ struct Tap {
 
 class TraceBuilder {
  public:
-  explicit TraceBuilder(int tp = 1, int dp = 1);
+  explicit TraceBuilder(int tp = 1, int dp = 1, int64_t first_step = 0);
 
-  void begin_step(int64_t step);  // step 0 is begun by the constructor
+  void begin_step(int64_t step);  // the first is begun by the constructor
   // Returns the record's sequence number on its rank. Values in local order.
   int64_t add(const Tap& tap, const Values& values, const trace::Placement& placement);
   int64_t scalar(const Tap& tap, double value);

@@ -14,6 +14,7 @@ namespace {
 
 using capsule::Level;
 using testing::HasSubstr;
+using testing::Not;
 
 Report report_of(LevelVerdict state, LevelVerdict replay,
                  LevelVerdict convergence = LevelVerdict::kNotJudged) {
@@ -56,12 +57,48 @@ TEST(ReproReport, LevelsSayWhatTheyMeanForTheOthers) {
   const auto broken_replay = report_of(LevelVerdict::kEqual, LevelVerdict::kDifferent);
   EXPECT_THAT(implication(broken_replay, Level::kState), HasSubstr("made by the step"));
   EXPECT_THAT(implication(broken_replay, Level::kReplay), HasSubstr("kernels"));
+  EXPECT_THAT(implication(broken_replay, Level::kReplay),
+              HasSubstr("convergence is broken with it"));
   const auto biased =
       report_of(LevelVerdict::kEqual, LevelVerdict::kWithin, LevelVerdict::kDifferent);
   EXPECT_THAT(implication(biased, Level::kConvergence), HasSubstr("too small for one step"));
   const auto equal = report_of(LevelVerdict::kEqual, LevelVerdict::kEqual);
   EXPECT_THAT(implication(equal, Level::kReplay), HasSubstr("cannot differ"));
   EXPECT_EQ(implication(equal, Level::kConvergence), "");
+}
+
+// State alone: what differs was not read.
+TEST(ReproReport, AStateThatNoStepReadsBreaksNoReplay) {
+  for (const LevelVerdict holds : {LevelVerdict::kEqual, LevelVerdict::kWithin}) {
+    const auto report = report_of(LevelVerdict::kDifferent, holds);
+    EXPECT_THAT(implication(report, Level::kState), HasSubstr("do not read what differs"));
+    EXPECT_THAT(implication(report, Level::kState), Not(HasSubstr("are broken with it")));
+  }
+}
+
+// Convergence alone, or after the others.
+TEST(ReproReport, CurvesThatDifferAreNoNewsWhereStepsDo) {
+  const auto of = [](LevelVerdict state, LevelVerdict replay,
+                     LevelVerdict convergence = LevelVerdict::kDifferent) {
+    return implication(report_of(state, replay, convergence), Level::kConvergence);
+  };
+  using enum LevelVerdict;
+  EXPECT_EQ(of(kDifferent, kDifferent), "expected: the state differs");
+  EXPECT_THAT(of(kEqual, kDifferent), HasSubstr("expected: single steps differ"));
+  EXPECT_THAT(of(kEqual, kWithin), HasSubstr("state and replay are not broken by it"));
+  // Bits that are equal hold no bias.
+  EXPECT_THAT(of(kEqual, kEqual), HasSubstr("begins after those steps"));
+  EXPECT_THAT(of(kNotJudged, kNotJudged), HasSubstr("do not train alike"));
+  EXPECT_THAT(of(kEqual, kDifferent, kWithin), HasSubstr("is there all the same"));
+  EXPECT_THAT(of(kEqual, kWithin, kWithin), HasSubstr("says nothing of state"));
+  EXPECT_EQ(of(kEqual, kWithin, kUnknown), "neither shown alike nor different");
+}
+
+TEST(ReproReport, CurvesThatWereJudgedStandInTheJson) {
+  Report report = report_of(LevelVerdict::kEqual, LevelVerdict::kWithin, LevelVerdict::kWithin);
+  EXPECT_FALSE(to_json(report)["levels"][2].contains("convergence"));
+  report.levels[2].convergence = Convergence{};
+  EXPECT_EQ(to_json(report)["levels"][2]["convergence"], to_json(Convergence{}));
 }
 
 TEST(ReproReport, ExitStatusIsOfTheWorstLevel) {
