@@ -8,7 +8,9 @@
 
 #include "ablate/hunt.h"
 #include "ablate/own_failure.h"
+#include "cli/case_options.h"
 #include "cli/fault_draw.h"
+#include "cli/paired_options.h"
 #include "cli/plant.h"
 #include "cli/trace_pairs.h"
 #include "repro/case_report.h"
@@ -96,21 +98,35 @@ void score_processes(CheckRow& row, Variant& variant, const ablate::Hunt& hunt,
   row.scores.push_back(flat_score("digests", digest_difference(threads, processes)));
 }
 
-repro::Report report_on(const Variant& variant) {
+repro::Report report_on(const Variant& variant, bool curves) {
   const int64_t at = variant.the_case.steps / 2;
-  return repro::save_and_resume(*variant.bench, variant.thresholds, at);
+  std::optional<repro::PairedPlan> plan;
+  // How many really run at a time, the runner of the children says.
+  if (curves) plan = paired_plan(variant.the_case, std::nullopt, default_jobs());
+  return variant.the_case.layouts
+             ? repro::layout_and_layout(*variant.bench, variant.thresholds, at, plan)
+             : repro::save_and_resume(*variant.bench, variant.thresholds, at, plan);
 }
 
-// A case of `nanhunt repro`: its levels; and without the fault, equal at both.
+// Of a twin: in the same layout bit for bit.
+Expectation holding(const ablate::Case& the_case, bool curves) {
+  Expectation all{{{"state", "equal"}, {"replay", the_case.layouts ? "within" : "equal"}}};
+  if (curves) all.fields["convergence"] = "within";
+  return all;
+}
+
+// A case of `nanhunt repro`: its levels; and without the fault, all that are scored hold. Runs of
+// several seeds are made where level convergence is expected to say something.
 std::vector<CheckRow> check_repro(const std::filesystem::path& case_file,
                                   const CheckOptions& options, const Expectation& expectation,
                                   const std::string& drawn, ablate::ChildRunner& children) {
   const std::string name = case_file.stem().string();
-  const Expectation equal{{{"state", "equal"}, {"replay", "equal"}}};
+  const bool curves = expectation.fields.contains("convergence");
+  const Expectation equal = holding(ablate::read_case(case_file), curves);
   const auto check = [&](const std::string& folder, bool with_fault, const Expectation& expected) {
     return [&, folder, with_fault](CheckRow& row) {
       const auto variant = make_variant(case_file, options, folder, with_fault, children);
-      const repro::Report report = report_on(*variant);
+      const repro::Report report = report_on(*variant, curves);
       row.thresholds_sha256 = report.thresholds_sha256;
       row.scores = score(expected, report);
     };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <optional>
+#include <sstream>
 
 #include "ablate/nearest.h"
 #include "trace/error.h"
@@ -32,8 +33,25 @@ repro::Metric metric_of(const std::string& name) {
   refuse("no metric '" + name + "'" + ablate::did_you_mean(name, known));
 }
 
-// A margin without a metric is that of all losses; one with a metric replaces it there.
-std::vector<repro::Criterion> criteria_of(const Words& margins, bool quality) {
+// Losses by name; all of them without one. Several may stand in a word, joined by commas.
+std::vector<repro::Metric> losses_of(const Words& metrics) {
+  if (metrics.empty()) return {std::begin(kLosses), std::end(kLosses)};
+  std::vector<repro::Metric> losses;
+  for (const std::string& word : metrics) {
+    std::istringstream stream(word);
+    for (std::string name; std::getline(stream, name, ',');) {
+      losses.push_back(metric_of(name));
+      if (losses.back() == repro::Metric::kQuality)
+        refuse("--metrics names losses; a quality metric is named by --quality-name");
+    }
+  }
+  return losses;
+}
+
+}  // namespace
+
+std::vector<repro::Criterion> criteria_of(const Words& margins, const Words& metrics,
+                                          bool quality) {
   std::optional<repro::Margin> of_losses;
   std::vector<repro::Criterion> named;
   for (const std::string& text : margins) {
@@ -47,22 +65,34 @@ std::vector<repro::Criterion> criteria_of(const Words& margins, bool quality) {
       of_losses = margin;
     }
   }
+  const auto is_there = [](const std::vector<repro::Criterion>& criteria, repro::Metric metric) {
+    return std::ranges::find(criteria, metric, &repro::Criterion::metric) != criteria.end();
+  };
   std::vector<repro::Criterion> criteria = named;
-  for (const auto metric : kLosses) {
-    const bool there = std::ranges::any_of(
-        named, [&](const repro::Criterion& criterion) { return criterion.metric == metric; });
-    if (of_losses && !there) criteria.push_back({metric, *of_losses});
+  for (const auto metric : losses_of(metrics)) {
+    if (of_losses && !is_there(criteria, metric)) criteria.push_back({metric, *of_losses});
+    if (!metrics.empty() && !is_there(criteria, metric))
+      refuse("no margin for " + std::string(repro::name_of(metric)));
   }
-  const bool judged = std::ranges::any_of(criteria, [](const repro::Criterion& criterion) {
-    return criterion.metric == repro::Metric::kQuality;
-  });
-  if (quality && !judged) refuse("--quality-name needs --margin quality=NUMBER");
+  if (quality && !is_there(criteria, repro::Metric::kQuality))
+    refuse("--quality-name needs --margin quality=NUMBER");
   if (criteria.empty()) refuse("`nanhunt repro` needs --margin, fixed before a curve is looked at");
   std::ranges::sort(criteria, {}, &repro::Criterion::metric);
   return criteria;
 }
 
-}  // namespace
+po::options_description criteria_options() {
+  po::options_description options("criteria");
+  options.add_options()(
+      "margin", po::value<Words>()->composing(),
+      "[METRIC=]NUMBER[sd]: absolute, or so many standard deviations of the A/A pairs")(
+      "metrics", po::value<Words>()->composing(),
+      "losses to judge, joined by commas: early_loss, late_loss, whole_loss (default: all)")(
+      "alpha", po::value<double>()->default_value(0.05), "level of each one-sided test")(
+      "early", po::value<double>()->default_value(0.2), "early part, a share of the steps")(
+      "late", po::value<double>()->default_value(0.2), "late part, a share of the steps");
+  return options;
+}
 
 po::options_description convergence_options() {
   po::options_description options("options");
@@ -70,17 +100,13 @@ po::options_description convergence_options() {
                         "A=B: loss curves of one seed, reference and candidate (.jsonl or .csv)")(
       "aa", po::value<Words>()->composing(),
       "A=A': curves of the reference against itself, perturbed by 1 ulp; separate runs")(
-      "margin", po::value<Words>()->composing(),
-      "[METRIC=]NUMBER[sd]: absolute, or so many standard deviations of the --aa pairs")(
-      "alpha", po::value<double>()->default_value(0.05), "level of each one-sided test")(
-      "early", po::value<double>()->default_value(0.2), "early part, a share of the steps")(
-      "late", po::value<double>()->default_value(0.2), "late part, a share of the steps")(
       "step-name", po::value<std::string>()->default_value("step"), "column of the step")(
       "loss-name", po::value<std::string>()->default_value("loss"), "column of the loss")(
       "quality-name", po::value<std::string>(), "column of a final quality metric")(
       "plan", po::value<int>(), "power of so many pairs, without a curve read")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
                                                    "exit status for `git bisect run`");
+  options.add(criteria_options());
   return options;
 }
 
@@ -102,13 +128,19 @@ std::pair<fs::path, fs::path> split_pair(const std::string& option, const std::s
          (all.empty() ? "is not of the form A=B" : "can be cut at several places"));
 }
 
-repro::Criteria read_criteria(const Parsed& parsed) {
+repro::Criteria parts_of(const Parsed& parsed) {
   repro::Criteria criteria;
-  criteria.names = {parsed.text("step-name"), parsed.text("loss-name"),
-                    parsed.has("quality-name") ? parsed.text("quality-name") : ""};
-  criteria.criteria = criteria_of(words_of(parsed, "margin"), parsed.has("quality-name"));
   criteria.fractions = {parsed.values["early"].as<double>(), parsed.values["late"].as<double>()};
   criteria.alpha = parsed.values["alpha"].as<double>();
+  return criteria;
+}
+
+repro::Criteria read_criteria(const Parsed& parsed) {
+  repro::Criteria criteria = parts_of(parsed);
+  criteria.names = {parsed.text("step-name"), parsed.text("loss-name"),
+                    parsed.has("quality-name") ? parsed.text("quality-name") : ""};
+  const bool quality = parsed.has("quality-name");
+  criteria.criteria = criteria_of(words_of(parsed, "margin"), words_of(parsed, "metrics"), quality);
   require_valid(criteria);
   return criteria;
 }

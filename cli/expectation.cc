@@ -200,7 +200,8 @@ std::vector<FieldScore> score(const Expectation& expectation, const compare::Ver
 }
 
 bool is_about_repro(const Expectation& expectation) {
-  return expectation.fields.contains("state") || expectation.fields.contains("replay");
+  return expectation.fields.contains("state") || expectation.fields.contains("replay") ||
+         expectation.fields.contains("convergence");
 }
 
 std::vector<FieldScore> score(const Expectation& expectation, const repro::Report& report) {

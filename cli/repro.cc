@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ablate/shell_words.h"
 #include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
+#include "cli/paired_options.h"
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
 #include "repro/case_report.h"
@@ -22,8 +24,28 @@ repro::Report report_on_capsules(const Parsed& parsed) {
   return repro::state_and_state(a.folder, a.step, b.folder, b.step, read_thresholds(parsed));
 }
 
-repro::Report report_on_case(const Parsed& parsed) {
-  const CaseSetup setup = set_up_case(parsed);
+// Registered before the first run: what the curves are judged by, and what it costs.
+void announce(const ablate::Case& the_case, const repro::PairedPlan& plan) {
+  std::fprintf(stderr, "nanhunt: convergence: %s\nnanhunt: thresholds of convergence %s\n",
+               repro::price_text(the_case, plan).c_str(), sha256(plan.criteria).c_str());
+}
+
+// The command as it was given.
+std::string command_of(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"nanhunt", "repro"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return ablate::quoted(words);
+}
+
+repro::Report report_on_case(const Parsed& parsed, const std::string& command) {
+  CaseSetup setup = set_up_case(parsed);
+  setup.the_case.layouts = setup.the_case.layouts || parsed.flag("layouts");
+  set_convergence(parsed, setup.the_case.convergence);
+  auto plan = paired_plan(setup.the_case, parsed, setup.jobs);
+  if (plan) {
+    plan->again = command;
+    announce(setup.the_case, *plan);
+  }
   ProgressPrinter progress;
   ablate::ChildRunner children(setup.jobs);
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
@@ -31,8 +53,8 @@ repro::Report report_on_case(const Parsed& parsed) {
   ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);
   const int64_t at =
       parsed.has("at") ? parsed.values["at"].as<int64_t>() : setup.the_case.steps / 2;
-  return parsed.flag("layouts") ? repro::layout_and_layout(bench, setup.thresholds, at)
-                                : repro::save_and_resume(bench, setup.thresholds, at);
+  return setup.the_case.layouts ? repro::layout_and_layout(bench, setup.thresholds, at, plan)
+                                : repro::save_and_resume(bench, setup.thresholds, at, plan);
 }
 
 }  // namespace
@@ -44,13 +66,14 @@ int repro_command(const std::vector<std::string>& arguments) {
                         "step at which the state is saved (default: half the steps)")(
       "layouts", po::bool_switch(), "resume in the layout of the reference side")(
       "state", po::bool_switch(), "two capsules, FOLDER or FOLDER@STEP each: their state alone");
+  options.add(paired_options());
   const Parsed parsed = parse_options("repro", arguments, options, {"CASE", "B?"});
   if (parsed.wants_help) return 0;
   if (parsed.flag("state") != parsed.has("B"))
     throw trace::Error(trace::ErrorKind::kUsage,
                        "repro takes a case, or --state and two capsules, or --pair A=B ...");
-  const repro::Report report =
-      parsed.flag("state") ? report_on_capsules(parsed) : report_on_case(parsed);
+  const repro::Report report = parsed.flag("state") ? report_on_capsules(parsed)
+                                                    : report_on_case(parsed, command_of(arguments));
   if (parsed.flag("json")) {
     std::printf("%s\n", repro::to_json(report).dump(2).c_str());
   } else {

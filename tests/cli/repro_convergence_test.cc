@@ -114,6 +114,22 @@ TEST_F(ReproConvergence, MarginsByMetricAndByDeviation) {
   EXPECT_EQ(repro(small, {"--margin", "3sd"}).status, 2);
 }
 
+TEST_F(ReproConvergence, MetricsAreThoseThatAreNamed) {
+  const Words late = pairs({0.3, 0.31, 0.29, 0.3});
+  const Result told =
+      repro(late, {"--margin", "0.05", "--metrics", "late_loss,early_loss", "--json"});
+  EXPECT_EQ(told.status, 1) << told.err;
+  const json result = json::parse(told.out);
+  ASSERT_EQ(result["metrics"].size(), 2u);
+  EXPECT_EQ(result["metrics"][0]["metric"], "early_loss");
+  EXPECT_EQ(result["metrics"][1]["metric"], "late_loss");
+  EXPECT_THAT(repro(late, {"--margin", "late_loss=1", "--metrics", "early_loss"}).err,
+              HasSubstr("no margin for early_loss"));
+  EXPECT_THAT(repro(late, {"--margin", "1", "--metrics", "lateloss"}).err,
+              HasSubstr("no metric 'lateloss'; did you mean 'late_loss'?"));
+  EXPECT_EQ(repro(late, {"--margin", "1", "--metrics", "quality"}).status, 2);
+}
+
 TEST_F(ReproConvergence, QualityIsJudgedWhenNamed) {
   const Words words = pairs({0.2, 0.21, 0.19, 0.2});
   const Words options = {"--quality-name", "accuracy", "--margin", "quality=0.001", "--json"};
