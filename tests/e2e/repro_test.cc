@@ -86,7 +86,43 @@ INSTANTIATE_TEST_SUITE_P(
                "data, RNG, kernels"},
         Broken{"b36_masks_redrawn", "equal", "different", "replay", "mask", "data, RNG, kernels"},
         Broken{"frozen_moment_lost", "different", "equal", "state",
-               "pooler.weight exp_avg is all zero in B"}));
+               "pooler.weight exp_avg is all zero in B", "do not read what differs"}));
+
+// Runs of several seeds: the level that no single step breaks, and its twin.
+TEST(ReproConvergence, ABiasThatNoStepShowsIsInTheCurves) {
+  const fs::path file = cases_folder() / "resume" / "weights_rounded_to_zero.case";
+  const Reported broken = repro(file, {});
+  EXPECT_EQ(broken.status, 1) << broken.errors;
+  EXPECT_EQ(broken.verdicts.at("state"), "equal") << broken.evidence.at("state");
+  EXPECT_EQ(broken.verdicts.at("replay"), "within") << broken.evidence.at("replay");
+  EXPECT_EQ(broken.verdicts.at("convergence"), "different") << broken.evidence.at("convergence");
+  EXPECT_THAT(broken.evidence.at("convergence"), HasSubstr("late_loss: different"));
+  EXPECT_THAT(broken.implies.at("convergence"), HasSubstr("a bias too small for one step"));
+  EXPECT_THAT(broken.errors, HasSubstr("5 pairs (seeds 1 to 5) and 5 A/A pairs (seeds 6 to 10) of "
+                                       "24 steps: 20 runs"));
+  EXPECT_LT(broken.errors.find("thresholds of convergence"), broken.errors.find("side A"));
+  const Reported healthy = repro(file, {"--healthy"});
+  EXPECT_EQ(healthy.status, 0) << healthy.errors;
+  EXPECT_EQ(healthy.verdicts.at("replay"), "within") << healthy.evidence.at("replay");
+  EXPECT_EQ(healthy.verdicts.at("convergence"), "within") << healthy.evidence.at("convergence");
+}
+
+// Straight against resumed: the same bits, so that any margin holds; and a defect after a report
+// that the loss of each seed shows.
+TEST(ReproConvergence, ResumedRunsAreJudgedFromWhereTheyBegin) {
+  const fs::path file = cases_folder() / "resume" / "b33_step_not_restored.case";
+  const std::vector<std::string> three{"--seeds=3", "--margin=1e-4", "--curve-steps=8",
+                                       "--metrics=whole_loss"};
+  const Reported broken = repro(file, three);
+  EXPECT_EQ(broken.verdicts.at("convergence"), "different") << broken.evidence.at("convergence");
+  EXPECT_EQ(broken.implies.at("convergence"), "expected: the state differs");
+  std::vector<std::string> twin = three;
+  twin.push_back("--healthy");
+  const Reported healthy = repro(file, twin);
+  EXPECT_EQ(healthy.status, 0) << healthy.errors;
+  EXPECT_EQ(healthy.verdicts.at("convergence"), "within") << healthy.evidence.at("convergence");
+  EXPECT_THAT(healthy.evidence.at("convergence"), HasSubstr("[0, 0]"));
+}
 
 TEST(ReproLayouts, OneLayoutIntoAnotherIsWithin) {
   for (const char* layout : {"--set=parallel.tp=4", "--set=parallel.dp=2"}) {
@@ -154,6 +190,28 @@ TEST(ReproRefuses, ASubjectWithoutCapsules) {
                                "--steps=2", "--out", (folder / "work").string()});
   EXPECT_EQ(ended.status, 2);
   EXPECT_THAT(ended.errors, HasSubstr("has no `capsules =`: its runs cannot be saved"));
+}
+
+TEST(ReproRefuses, CurvesThatCannotBeMade) {
+  const TemporaryFolder folder;
+  const std::string file = (cases_folder() / "resume" / "b33_step_not_restored.case").string();
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
+      {{"--margin=2sd"}, "--margin needs --seeds"},
+      {{"--seeds=5"}, "needs --margin, fixed before a curve is looked at"},
+      {{"--seeds=1", "--margin=1"}, "one pair alone shows no spread"},
+      {{"--seeds=5", "--margin=2sd", "--same=1"}, "1 A/A pairs"},
+      {{"--seeds=5", "--margin=0"}, "the margin of early_loss is 0"},
+      {{"--seeds=5", "--margin=1", "--at=3", "--curve-steps=3"},
+       "step 3 is not inside the 3 steps"},
+  };
+  for (const auto& [words, message] : refused) {
+    std::vector<std::string> all{"repro", file, "--out", (folder / "work").string()};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended ended = nanhunt(all);
+    EXPECT_EQ(ended.status, 2) << message;
+    EXPECT_THAT(ended.errors, HasSubstr(message));
+    EXPECT_FALSE(fs::exists(folder / "work" / "runs")) << "a run was made: " << message;
+  }
 }
 
 TEST(ReproRefuses, AStepThatIsNotInsideTheCase) {
