@@ -17,13 +17,15 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Switches HDF5's error printing off for this thread, and back to what it was.
+// Switches HDF5's error printing off for this thread, and back to what it was; or for good, after a
+// damaged file, of which it may keep a part and complain when the process ends.
 class Quiet {
  public:
   Quiet();
   ~Quiet();
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
+  void stay() { function_ = nullptr; }
 
  private:
   H5E_auto2_t function_ = nullptr;

@@ -13,6 +13,7 @@
 #include "trace/error.h"
 #include "trace/file_bytes.h"
 #include "trace/segment_tables.h"
+#include "trace/text_heap.h"
 
 namespace nanhunt::trace {
 namespace {
@@ -56,6 +57,25 @@ ValueExtent extent_of(hid_t file, const std::string& path) {
   return extent;
 }
 
+bool has_long_addresses(int descriptor) {
+  std::array<unsigned char, 10> block{};
+  const bool there = read_at(descriptor, block.data(), block.size(), 0) ==
+                     static_cast<ssize_t>(block.size());
+  return there && block[8] == 2 && block[9] == 8;
+}
+
+// As our writer lays them out they are read without the library (text_heap.h); a file that another
+// program wrote anew may have them in another form.
+std::vector<std::string> read_strings(hid_t file, int descriptor) {
+  const Handle dataset(H5Dopen2(file, "strings", H5P_DEFAULT), H5Dclose, "open table strings");
+  const Handle type(H5Dget_type(dataset), H5Tclose, "read table strings");
+  const haddr_t offset = H5Dget_offset(dataset);
+  const bool ours = H5Tis_variable_str(type) > 0 && has_long_addresses(descriptor);
+  if (offset == HADDR_UNDEF || !ours) return h5::read_texts(file, "strings");
+  return read_text_list(descriptor, static_cast<int64_t>(offset),
+                        h5::count_rows(file, "strings"));
+}
+
 }  // namespace
 
 void SegmentFile::fail(const std::string& reason) const {
@@ -66,10 +86,11 @@ void SegmentFile::fail(const std::string& reason) const {
 
 template <typename Function>
 auto SegmentFile::guarded(Function function) const {
-  const h5::Quiet quiet;
+  h5::Quiet quiet;
   try {
     return function();
   } catch (const h5::Failure& failure) {
+    quiet.stay();
     fail(failure.what());
   }
 }
@@ -132,7 +153,7 @@ void SegmentFile::check_format() const {
 RunFacts SegmentFile::facts() const {
   return guarded([this] {
     return facts_from_tables(
-        header_, h5::read_texts(file_, "strings"),
+        header_, read_strings(file_, descriptor_),
         h5::read_table<schema::FactRow>(file_, "facts", schema::fact_fields()));
   });
 }
@@ -140,7 +161,7 @@ RunFacts SegmentFile::facts() const {
 std::string SegmentFile::cut_detail() const {
   if (header_.cut_detail == 0) return "";
   return guarded([this] {
-    const auto strings = h5::read_texts(file_, "strings");
+    const auto strings = read_strings(file_, descriptor_);
     if (header_.cut_detail >= strings.size()) throw h5::Failure("cut_detail is no string");
     return strings[header_.cut_detail];
   });
@@ -150,7 +171,7 @@ Segment SegmentFile::read() const {
   return guarded([this] {
     SegmentTables tables;
     tables.header = header_;
-    tables.strings = h5::read_texts(file_, "strings");
+    tables.strings = read_strings(file_, descriptor_);
     tables.integers = h5::read_list<int64_t>(file_, "integers", H5T_STD_I64LE);
     tables.digests = h5::read_list<uint64_t>(file_, "digests", H5T_STD_U64LE);
     tables.records = h5::read_table<schema::RecordRow>(file_, "records", schema::record_fields());
@@ -170,7 +191,7 @@ Segment SegmentFile::read() const {
 
 std::map<int64_t, ValueExtent> SegmentFile::value_extents() const {
   return guarded([this] {
-    const auto strings = h5::read_texts(file_, "strings");
+    const auto strings = read_strings(file_, descriptor_);
     std::map<int64_t, ValueExtent> extents;
     for (const schema::RecordRow& row :
          h5::read_table<schema::RecordRow>(file_, "records", schema::record_fields())) {

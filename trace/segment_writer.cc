@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -121,6 +123,33 @@ std::string write_descriptor(int descriptor, const Segment& segment, const fs::p
   return sink.error != 0 ? reason_of(sink.error) : reason;
 }
 
+// Whether `path` still names the open file: another writer may have renamed it meanwhile.
+bool is_named(int descriptor, const fs::path& path) {
+  struct stat open {}, named {};
+  return fstat(descriptor, &open) == 0 && stat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+// The temporary file, empty, for this process alone: two that write one rank of one step would
+// write into each other's file. What a killed writer left is used again. -1 (errno): it cannot be
+// had; EWOULDBLOCK: another one is writing it. File systems without locks are taken at their word.
+int open_alone(const fs::path& temporary) {
+  for (;;) {
+    const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) return descriptor;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(descriptor);
+      errno = EWOULDBLOCK;
+      return -1;
+    }
+    if (is_named(descriptor, temporary)) {
+      [[maybe_unused]] const int ignored = ftruncate(descriptor, 0);  // devices have no length
+      return descriptor;
+    }
+    close(descriptor);
+  }
+}
+
 }  // namespace
 
 void write_segment(const fs::path& trace, const Segment& segment) {
@@ -129,8 +158,12 @@ void write_segment(const fs::path& trace, const Segment& segment) {
   std::error_code status;
   fs::create_directories(path.parent_path(), status);
   if (status) fail(path, segment, status.message());
-  const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail(path, segment, reason_of(errno));
+  const int descriptor = open_alone(temporary);
+  if (descriptor < 0) {
+    fail(path, segment,
+         errno == EWOULDBLOCK ? "another process is writing it; are two runs in one folder?"
+                              : reason_of(errno));
+  }
   std::string reason = write_descriptor(descriptor, segment, temporary);
   // Network file systems report a full disk here.
   if (close(descriptor) != 0 && reason.empty()) reason = reason_of(errno);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <list>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "trace/check.h"
 #include "trace/error.h"
 #include "trace/segment_file.h"
+#include "trace/step_files.h"
 #include "trace/value_file.h"
 
 namespace nanhunt::trace {
@@ -35,38 +37,6 @@ using Segments = std::vector<SegmentEntry>;            // by index
 using RankSegments = std::map<int32_t, Segments>;      // by rank
 using StepSegments = std::map<int64_t, RankSegments>;  // by step
 
-std::vector<fs::path> list_folder(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  try {
-    for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
-  } catch (const fs::filesystem_error& error) {
-    fail("cannot read " + folder.string() + ": " + error.code().message());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-// Segment files in order of step, rank and index. Temporary names are passed over.
-std::vector<fs::path> list_segments(const fs::path& folder) {
-  if (!fs::exists(folder)) fail("no trace at " + folder.string() + ": no such folder");
-  if (!fs::is_directory(folder)) fail("no trace at " + folder.string() + ": not a folder");
-  std::vector<std::pair<SegmentName, fs::path>> found;
-  for (const fs::path& step : list_folder(folder)) {
-    if (!step.filename().string().starts_with("step-") || !fs::is_directory(step)) continue;
-    for (const fs::path& file : list_folder(step)) {
-      if (const auto name = parse_segment_path(file)) found.emplace_back(*name, file);
-    }
-  }
-  if (found.empty()) fail("no trace at " + folder.string() + ": no segment in this folder");
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.first.step, a.first.rank, a.first.index) <
-           std::tuple(b.first.step, b.first.rank, b.first.index);
-  });
-  std::vector<fs::path> paths;
-  for (auto& [name, path] : found) paths.push_back(std::move(path));
-  return paths;
-}
-
 void check_same_run(const SegmentEntry& first, const SegmentEntry& other) {
   const auto contradict = [&](const std::string& what) {
     fail(other.path.string() + " contradicts " + first.path.string() + ": " + what +
@@ -81,6 +51,11 @@ void check_same_run(const SegmentEntry& first, const SegmentEntry& other) {
     fail(other.path.string() + ": rank " + std::to_string(other.header.rank) +
          " is outside its world size " + std::to_string(other.header.world_size));
   }
+}
+
+std::string run_of(const RunFacts& facts) {
+  const auto run = facts.facts.find(kRunFact);
+  return run == facts.facts.end() ? "" : run->second;
 }
 
 bool tells_death(const SegmentEntry& segment) {
@@ -283,8 +258,15 @@ Step TraceReader::read_step(int64_t step) const {
   for (const auto& [rank, segments] : impl_->segments_of(step)) {
     const size_t first = result.records.size();
     std::map<int64_t, Collective> log;  // they come in order of completion
+    std::optional<std::string> run;
     for (const SegmentEntry& entry : segments) {
       Segment segment = SegmentFile(entry.path).read();
+      const std::string writer = run_of(segment.facts);
+      if (writer != run.value_or(writer)) {
+        fail(entry.path.string() + " contradicts " + segments.front().path.string() +
+             ": two runs wrote this rank; are two runs in one folder?");
+      }
+      run = writer;
       std::move(segment.records.begin(), segment.records.end(), std::back_inserter(result.records));
       for (size_t i = 0; i < segment.collectives.size(); ++i) {
         log.insert_or_assign(segment.collective_index[i], std::move(segment.collectives[i]));
