@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trace/error.h"
+#include "trace/step_files.h"
 #include "trace/tiling.h"
 
 namespace nanhunt::capsule {
@@ -15,9 +16,8 @@ namespace {
 using trace::Record;
 using trace::Region;
 
-[[noreturn]] void fail(const trace::TraceReader& reader, const std::string& what) {
-  throw trace::Error(trace::ErrorKind::kUnreadable,
-                     "capsule " + reader.folder().string() + ": " + what);
+[[noreturn]] void fail(const std::filesystem::path& folder, const std::string& what) {
+  throw trace::Error(trace::ErrorKind::kUnreadable, "capsule " + folder.string() + ": " + what);
 }
 
 bool every_rank_ended(const trace::TraceReader& reader, int64_t step) {
@@ -25,16 +25,23 @@ bool every_rank_ended(const trace::TraceReader& reader, int64_t step) {
   return std::ranges::all_of(progress, &trace::RankProgress::complete);
 }
 
-int64_t step_to_open(const trace::TraceReader& reader, int64_t asked) {
-  const auto steps = reader.steps();
+trace::TraceReader open(const std::filesystem::path& folder, int64_t asked) {
+  const auto steps = trace::steps_in(folder);
   if (asked >= 0) {
     if (std::ranges::find(steps, asked) == steps.end())
-      fail(reader,
+      fail(folder,
            "no step " + std::to_string(asked) + "; the newest is " + std::to_string(steps.back()));
-    return asked;
+    return trace::TraceReader(trace::step_folder(folder, asked));
   }
-  const auto ended = ended_steps(reader);
-  return ended.empty() ? steps.back() : ended.back();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    trace::TraceReader reader(trace::step_folder(folder, *step));
+    if (every_rank_ended(reader, *step)) return reader;
+  }
+  return trace::TraceReader(trace::step_folder(folder, steps.back()));
+}
+
+bool holds_state(const trace::Step& step) {
+  return !step.records.empty() && step.records.front().what.phase == trace::Phase::kState;
 }
 
 std::vector<Entry> entries_of(const trace::Step& step) {
@@ -53,10 +60,15 @@ class Judge {
       : step_(step), entry_(entry), faults_(faults) {}
 
   void run() {
+    bool coherent = true;
     for (const int index : entry_.records) {
       if (!record(index).has_values) add("rank " + rank(index) + " has no values");
+      if (const auto what = Capsule::incoherence(step_, record(index)); !what.empty()) {
+        add("rank " + rank(index) + ": " + what);
+        coherent = false;
+      }
     }
-    if (!facts().layout_bound && shapes_agree()) tiles();
+    if (coherent && !facts().layout_bound && shapes_agree()) tiles();
   }
 
  private:
@@ -119,14 +131,20 @@ class Judge {
 
 }  // namespace
 
-bool holds_capsule(const trace::TraceReader& reader) {
-  const auto step = reader.read_step(reader.steps().front());
-  return !step.records.empty() && step.records.front().what.phase == trace::Phase::kState;
+bool holds_capsule(const std::filesystem::path& folder, int64_t step) {
+  const auto steps = trace::steps_in(folder);
+  const bool there = std::ranges::find(steps, step) != steps.end();
+  const int64_t at = there ? step : steps.front();
+  return holds_state(trace::TraceReader(trace::step_folder(folder, at)).read_step(at));
 }
 
-std::vector<int64_t> ended_steps(const trace::TraceReader& reader) {
-  std::vector<int64_t> ended = reader.steps();
-  std::erase_if(ended, [&](int64_t step) { return !every_rank_ended(reader, step); });
+bool is_ended(const std::filesystem::path& folder, int64_t step) {
+  return every_rank_ended(trace::TraceReader(trace::step_folder(folder, step)), step);
+}
+
+std::vector<int64_t> ended_steps(const std::filesystem::path& folder) {
+  std::vector<int64_t> ended = trace::steps_in(folder);
+  std::erase_if(ended, [&](int64_t step) { return !is_ended(folder, step); });
   return ended;
 }
 
@@ -134,11 +152,12 @@ std::string name_of(const Entry& entry) {
   return entry.site + " " + entry.role;
 }
 
-Capsule::Capsule(std::filesystem::path folder, int64_t step) : reader_(std::move(folder)) {
-  step_ = reader_.read_step(step_to_open(reader_, step));
+Capsule::Capsule(std::filesystem::path folder, int64_t step)
+    : folder_(std::move(folder)), reader_(open(folder_, step)) {
+  step_ = reader_.read_step(reader_.steps().front());
   entries_ = entries_of(step_);
   if (entries_.empty() && !step_.records.empty())
-    fail(reader_, "this is a trace of a training step, and holds no state");
+    fail(folder_, "this is a trace of a training step, and holds no state");
   look_for_faults();
 }
 
@@ -147,6 +166,24 @@ const Entry* Capsule::find(const std::string& site, const std::string& role) con
       entries_, std::pair(site, role), {},
       [](const Entry& entry) { return std::pair(entry.site, entry.role); });
   return at != entries_.end() && at->site == site && at->role == role ? &*at : nullptr;
+}
+
+std::string Capsule::incoherence(const trace::Step& step, const Record& record) {
+  if (record.placement == nullptr) return "it does not say what part of it it has";
+  if (std::ranges::any_of(record.local_shape, [](int64_t extent) { return extent < 0; }) ||
+      std::ranges::any_of(record.placement->logical_shape, [](int64_t n) { return n < 0; }))
+    return "a shape has an extent below 0";
+  const auto& progress = step.progress[static_cast<size_t>(record.where.rank)];
+  double bytes = static_cast<double>(trace::size_of(record.storage));
+  for (const int64_t extent : record.local_shape) bytes *= static_cast<double>(extent);
+  if (record.has_values && bytes > static_cast<double>(progress.bytes))
+    return "its shape has more values than the file has bytes";
+  if (const auto fault = trace::placement_fault(*record.placement, record.local_shape);
+      !fault.empty())
+    return fault;
+  if (record.regions.size() != record.placement->regions.size())
+    return "it has digests of other regions than it says it has";
+  return "";
 }
 
 void Capsule::look_for_faults() {
@@ -169,7 +206,7 @@ void Capsule::require_whole(bool contradictions_pass) const {
   if (grave.empty()) return;
   std::string more;
   if (grave.size() > 1) more = " (and " + std::to_string(grave.size() - 1) + " more)";
-  fail(reader_,
+  fail(folder(),
        "step " + std::to_string(step_.step) + " is not whole: " + grave.front()->what + more);
 }
 

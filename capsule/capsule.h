@@ -33,10 +33,12 @@ struct Entry {
 class Capsule {
  public:
   // step < 0: the newest step that every rank ended, else the newest. Throws Error(kUnreadable):
-  // no such folder, no such step, no capsule but another trace, files that cannot be read.
+  // no such folder, no such step, no capsule but another trace, files that cannot be read. Files of
+  // older steps are not looked at: they may be of another layout.
   explicit Capsule(std::filesystem::path folder, int64_t step = -1);
 
-  const std::filesystem::path& folder() const { return reader_.folder(); }
+  const std::filesystem::path& folder() const { return folder_; }
+  // Of that step alone.
   const trace::TraceReader& reader() const { return reader_; }
   const trace::Step& step() const { return step_; }
   // Ordered by site, then role.
@@ -45,25 +47,32 @@ class Capsule {
 
   // What is wrong with it: ranks without a file or with a part of one, values left out, two runs
   // that wrote into one folder, tensors that the ranks' regions do not cover, copies of one region
-  // that differ. Empty: whole. Values are not read; load.h checks them as it reads.
+  // that differ. Empty: whole. Values are not read: verify.h does, and load.h as it loads.
   const std::vector<Fault>& faults() const { return faults_; }
   // Throws Error(kUnreadable) with the first fault and their number. Contradictions may pass: then
   // all is there, and the caller says what contradicts what.
   void require_whole(bool contradictions_pass = false) const;
 
+  // What in a row contradicts itself, so that its values must not be touched; "" when nothing does.
+  static std::string incoherence(const trace::Step& step, const trace::Record& record);
+
  private:
   void look_for_faults();
 
+  std::filesystem::path folder_;
   trace::TraceReader reader_;
   trace::Step step_;
   std::vector<Entry> entries_;
   std::vector<Fault> faults_;
 };
 
-// Whether the rows of a trace are those of capsules: its first step tells.
-bool holds_capsule(const trace::TraceReader& reader);
+// Whether the rows of a trace are those of capsules: that step tells, step < 0: the first. Throws
+// Error(kUnreadable).
+bool holds_capsule(const std::filesystem::path& folder, int64_t step = -1);
+// Every rank of that step of the folder ended it. Errors as of Capsule.
+bool is_ended(const std::filesystem::path& folder, int64_t step);
 // Steps of the folder that every rank ended, ascending. Errors as of Capsule.
-std::vector<int64_t> ended_steps(const trace::TraceReader& reader);
+std::vector<int64_t> ended_steps(const std::filesystem::path& folder);
 
 // "decoder.final_layernorm.weight master"
 std::string name_of(const Entry& entry);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "capsule/verify.h"
 #include "trace/check.h"
 #include "trace/error.h"
-#include "trace/fingerprint.h"
 #include "trace/region_runs.h"
 #include "trace/tiling.h"
 
@@ -137,21 +137,6 @@ class Planner {
   bool same_layout_;
 };
 
-// Reads a whole piece and checks that it is what was written.
-std::vector<std::byte> read_piece(const Capsule& capsule, const Record& record) {
-  std::vector<std::byte> bytes(static_cast<size_t>(bytes_of(record)));
-  capsule.reader().read_values(record, 0, trace::elements_in(record.local_shape), bytes);
-  const auto view = trace::contiguous_view(bytes.data(), record.storage, record.local_shape);
-  if (trace::fingerprint(view, *record.placement).raw_digest != record.raw_digest) {
-    throw trace::Error(trace::ErrorKind::kUnreadable,
-                       "capsule " + capsule.folder().string() + ": " + record.what.site + " " +
-                           record.what.role + " (rank " + std::to_string(record.where.rank) +
-                           ", step " + std::to_string(record.what.step) +
-                           "): the values are not those that were written");
-  }
-  return bytes;
-}
-
 // Moves elements between packed local bytes and a window of the logical tensor.
 void scatter(const std::byte* local, const Run& run, size_t size, int64_t begin,
              std::vector<std::byte>& window, std::vector<bool>& filled) {
@@ -200,7 +185,8 @@ Plan plan_load(const Capsule& capsule, const std::vector<Wanted>& wanted, int32_
     plan.peak_bytes = std::max(plan.peak_bytes, largest + room);
   }
   for (const Entry& entry : capsule.entries()) {
-    if (!asked.contains({entry.site, entry.role})) plan.unused.push_back(name_of(entry));
+    if (entry.site != kRunSite && !asked.contains({entry.site, entry.role}))
+      plan.unused.push_back(name_of(entry));
   }
   return plan;
 }
@@ -245,6 +231,14 @@ void load(const Capsule& capsule, const Wanted& wanted, const Planned& planned,
                                                           ": " + std::to_string(missing) +
                                                           " elements are in no file");
   }
+}
+
+std::string unused_text(const std::string& name) {
+  const size_t space = name.rfind(' ');
+  NANHUNT_CHECK(space != std::string::npos);
+  const KindFacts& facts = facts_of(kind_of(name.substr(0, space), name.substr(space + 1)));
+  return name + " is in the capsule, and this program has no such tensor; without it: " +
+         loss_text(facts);
 }
 
 bool same_layout(const Capsule& capsule, const trace::RunFacts& facts) {

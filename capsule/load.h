@@ -36,7 +36,9 @@ struct Planned {
 
 struct Plan {
   std::vector<Planned> tensors;     // beside what was wanted
-  std::vector<std::string> unused;  // tensors of the capsule that nobody wants: "site role"
+  // Tensors of the capsule that this program did not ask for, "site role": state that going on
+  // would lose. The number of the writer is not among them.
+  std::vector<std::string> unused;
   int64_t bytes_read = 0;           // by this rank
   int64_t peak_bytes = 0;           // beside what the caller holds: largest piece and window
 
@@ -56,6 +58,9 @@ void load(const Capsule& capsule, const Wanted& wanted, const Planned& planned,
           std::span<std::byte> out);
 
 std::string shape_text(const std::vector<int64_t>& shape);  // "[96, 64]"
+
+// What is lost with a tensor that no program wants: one line that names it and the level.
+std::string unused_text(const std::string& name);  // "site role"
 
 // True when mesh sizes and world size are those of the capsule.
 bool same_layout(const Capsule& capsule, const trace::RunFacts& facts);

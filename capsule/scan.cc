@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "capsule/verify.h"
+
 namespace nanhunt::capsule {
 namespace {
 
@@ -13,11 +15,14 @@ class Scan {
  public:
   explicit Scan(const Capsule& capsule) : capsule_(capsule) {}
 
-  Report run() {
+  Report run(bool read_values) {
     report_.folder = capsule_.folder().string();
     report_.step = capsule_.step().step;
     report_.ranks = capsule_.reader().world_size();
     report_.faults = capsule_.faults();
+    report_.values_read = read_values;
+    if (read_values)
+      std::ranges::move(damaged_values(capsule_), std::back_inserter(report_.faults));
     for (const auto& progress : capsule_.step().progress) report_.bytes += progress.bytes;
     for (const Entry& entry : capsule_.entries()) {
       ++report_.kinds[std::string(facts_of(kind_of(entry.site, entry.role)).name)];
@@ -94,8 +99,8 @@ std::string list_of(const std::vector<int32_t>& ranks) {
 
 }  // namespace
 
-Report scan(const Capsule& capsule) {
-  return Scan(capsule).run();
+Report scan(const Capsule& capsule, bool read_values) {
+  return Scan(capsule).run(read_values);
 }
 
 int exit_status(const Report& report) {
@@ -116,7 +121,8 @@ nlohmann::json to_json(const Report& report) {
   }
   return {{"schema", "nanhunt.capsule.1"}, {"capsule", report.folder}, {"step", report.step},
           {"ranks", report.ranks},         {"bytes", report.bytes},    {"kinds", report.kinds},
-          {"absent", report.absent},       {"faults", faults},         {"findings", findings}};
+          {"absent", report.absent},       {"faults", faults},         {"findings", findings},
+          {"values_read", report.values_read}};
 }
 
 std::string to_text(const Report& report) {
@@ -126,6 +132,8 @@ std::string to_text(const Report& report) {
   for (const auto& [kind, count] : report.kinds)
     text += "  " + std::to_string(count) + " " + kind + "\n";
   for (const auto& absent : report.absent) text += "  none of: " + absent + "\n";
+  text += report.values_read ? "  every value was held against its digest\n"
+                             : "  values were not read: a changed byte in them would not be told\n";
   for (const Fault& fault : report.faults) text += "Not whole: " + fault.what + "\n";
   for (const Finding& finding : report.findings) {
     text += "Finding: " + finding.tensor + ", ranks " + list_of(finding.ranks) + ": " +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a capsule says about itself, without another one: whether it is whole, which kinds of state
-// it has, and values that no training leaves behind. Statistics were taken when it was written, so
-// no value is read.
+// it has, and values that no training leaves behind. Findings are made from statistics that were
+// taken when it was written; values are read to see whether they still are what was written.
 #pragma once
 
 #include <map>
@@ -32,9 +32,11 @@ struct Report {
   std::map<std::string, int64_t> kinds;  // tensors of each
   std::vector<std::string> absent;  // kinds that it does not have, with what is lost without them
   int64_t bytes = 0;                // of the files
+  bool values_read = false;         // each was held against its digests
 };
 
-Report scan(const Capsule& capsule);
+// read_values: reads all of it once, one record at a time in memory (verify.h).
+Report scan(const Capsule& capsule, bool read_values = true);
 nlohmann::json to_json(const Report& report);
 std::string to_text(const Report& report);
 // 1: a finding. 3: not whole and no finding. Else 0.

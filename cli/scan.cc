@@ -32,7 +32,8 @@ void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments,
   const bool trace = kind == Scanned::kTrace;
   const std::vector<std::string> others = trace
                                               ? std::vector<std::string>{"before", "rules"}
-                                              : std::vector<std::string>{"thresholds", "no-replay"};
+                                              : std::vector<std::string>{"thresholds", "no-replay",
+                                                                         "no-values"};
   for (const std::string& option : others) {
     if (!written(arguments, option)) continue;
     throw trace::Error(trace::ErrorKind::kUsage,
@@ -42,17 +43,21 @@ void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments,
   }
 }
 
-int scan_capsule(const capsule::Name& name, bool as_json) {
-  const capsule::Report report = capsule::scan(capsule::Capsule(name.folder, name.step));
-  std::printf("%s", as_json ? (capsule::to_json(report).dump(2) + "\n").c_str()
+int scan_capsule(const capsule::Name& name, const Parsed& parsed) {
+  const capsule::Report report =
+      capsule::scan(capsule::Capsule(name.folder, name.step), !parsed.flag("no-values"));
+  std::printf("%s", parsed.flag("json") ? (capsule::to_json(report).dump(2) + "\n").c_str()
                             : capsule::to_text(report).c_str());
   return capsule::exit_status(report);
 }
 
 int scan_trace(const Parsed& parsed) {
   const capsule::Name name = capsule::parse_name(parsed.text(kArgument));
+  if (capsule::holds_capsule(name.folder, name.step)) return scan_capsule(name, parsed);
+  if (parsed.flag("no-values"))
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "--no-values is for capsules, and " + name.folder.string() + " is a trace");
   const trace::TraceReader trace(name.folder);
-  if (capsule::holds_capsule(trace)) return scan_capsule(name, parsed.flag("json"));
   if (name.step >= 0)
     throw trace::Error(trace::ErrorKind::kUsage,
                        "@STEP is for capsules, and " + name.folder.string() + " is a trace");
@@ -80,6 +85,7 @@ int scan_command(const std::vector<std::string>& arguments) {
       "rules", po::value<std::string>(), "checkpoint: which tensors are copies (JSON)")(
       "thresholds", po::value<std::string>(), "trace: other thresholds; the result is exploratory")(
       "no-replay", po::bool_switch(), "trace: do not compute ops again that were captured in full")(
+      "no-values", po::bool_switch(), "capsule: do not read the values against their digests")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
                                                    "exit status for `git bisect run`");
   const Parsed parsed = parse_options("scan", arguments, options, {kArgument});

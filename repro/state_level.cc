@@ -8,6 +8,7 @@
 #include <set>
 
 #include "capsule/load.h"
+#include "capsule/verify.h"
 #include "oracle/logical.h"
 #include "repro/state_difference.h"
 #include "trace/error.h"
@@ -155,6 +156,9 @@ class Comparison {
 StateComparison compare_state(const Capsule& a, const Capsule& b) {
   a.require_whole(true);
   b.require_whole(true);
+  // Tensors are compared by digests, which say nothing of a file whose values changed since.
+  capsule::require_undamaged(a);
+  capsule::require_undamaged(b);
   return Comparison(a, b).run();
 }
 

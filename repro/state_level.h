@@ -26,8 +26,8 @@ struct StateComparison {
   std::vector<std::string> not_compared;     // bound to layouts that differ
 };
 
-// Values are read for tensors that differ, one at a time, and checked against their digests. Throws
-// Error(kUnreadable) when one of the capsules is not whole; copies that differ within one are a
+// All values are read, one record at a time, and checked against their digests. Throws
+// Error(kUnreadable) when one of the capsules is not whole or a value is not what was written; copies that differ within one are a
 // difference.
 StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b);
 

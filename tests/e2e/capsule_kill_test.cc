@@ -91,7 +91,7 @@ TEST_P(CapsuleKill, LeavesWholeCapsulesAndSaysWhatIsMissing) {
   EXPECT_NE(run.wait().status, 0);
 
   const trace::TraceReader reader(capsules);
-  const auto ended = capsule::ended_steps(reader);
+  const auto ended = capsule::ended_steps(capsules);
   ASSERT_THAT(ended, Not(IsEmpty()));
   for (const int64_t step : reader.steps()) {
     const capsule::Capsule capsule(capsules, step);
