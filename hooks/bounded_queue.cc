@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/bounded_queue.h"
 
-
 #include <unistd.h>
+
+#include <utility>
 
 namespace nanhunt::hooks {
 namespace {
@@ -30,22 +31,40 @@ bool BoundedQueue::fits(int slot, int64_t bytes) const {
   return rows.size() < kUnsealedRows || Clock::now() - rows.front() <= kUnsealedAge;
 }
 
-Admission BoundedQueue::reserve(int slot, int64_t row_bytes, int64_t value_bytes) {
+bool BoundedQueue::wait_for_room(std::unique_lock<std::mutex>& lock, int slot, int64_t row_bytes,
+                                 int64_t both, bool with_values, bool keep_values) {
+  const auto since = Clock::now();
+  const auto ready = [&](int64_t bytes) { return shut_ || fits(slot, bytes); };
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  wake();
+  if (with_values && keep_values)
+    room_.wait(lock, [&] { return ready(both); });
+  else if (with_values)
+    with_values = room_.wait_for(lock, kValueWait, [&] { return ready(both); });
+  if (!with_values) room_.wait(lock, [&] { return ready(row_bytes); });
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  if (!keep_values) return with_values;
+  if (waited_.size() <= static_cast<size_t>(slot)) waited_.resize(static_cast<size_t>(slot) + 1);
+  waited_[static_cast<size_t>(slot)] += Clock::now() - since;
+  return with_values;
+}
+
+Admission BoundedQueue::reserve(int slot, int64_t row_bytes, int64_t value_bytes,
+                                bool keep_values) {
   std::unique_lock lock(mutex_);
   const int64_t both = row_bytes + value_bytes;
-  bool with_values = value_bytes > 0 && both <= limit_bytes_;
-  const int64_t wanted = with_values ? both : row_bytes;
-  if (!shut_ && !fits(slot, wanted)) {
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    wake();
-    if (with_values)
-      with_values = room_.wait_for(lock, kValueWait, [&] { return shut_ || fits(slot, both); });
-    if (!with_values) room_.wait(lock, [&] { return shut_ || fits(slot, row_bytes); });
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
-  }
+  bool with_values = value_bytes > 0 && (keep_values || both <= limit_bytes_);
+  if (!shut_ && !fits(slot, with_values ? both : row_bytes))
+    with_values = wait_for_room(lock, slot, row_bytes, both, with_values, keep_values);
   if (shut_) return Admission::kRefused;
   used_bytes_ += with_values ? both : row_bytes;
   return with_values ? Admission::kRowAndValues : Admission::kRow;
+}
+
+Clock::duration BoundedQueue::take_waited(int slot) {
+  std::lock_guard lock(mutex_);
+  const auto at = static_cast<size_t>(slot);
+  return at < waited_.size() ? std::exchange(waited_[at], {}) : Clock::duration::zero();
 }
 
 int64_t BoundedQueue::used_bytes() const {

@@ -4,7 +4,8 @@
 //
 // A thread reserves room first (this is where it waits), copies values, and then pushes, which
 // never waits. Rows wait for room as long as it takes. Values wait kValueWait and are then refused;
-// values that could never fit are refused at once. A rank with kUnsealedRows rows not yet sealed,
+// values that could never fit are refused at once. Values that must be kept wait as rows do; larger
+// ones than the bound wait until nothing else is held, and pass alone. A rank with kUnsealedRows rows not yet sealed,
 // the oldest of them older than kUnsealedAge, also waits: a disk that is too slow slows training
 // down rather than letting the loss of a killed process grow.
 //
@@ -37,7 +38,7 @@ class BoundedQueue {
   BoundedQueue(int64_t limit_bytes, int wake_fd);
 
   // Training threads. kRefused once the queue is shut.
-  Admission reserve(int slot, int64_t row_bytes, int64_t value_bytes);
+  Admission reserve(int slot, int64_t row_bytes, int64_t value_bytes, bool keep_values = false);
   void cancel(int64_t bytes);  // gives a reservation back
   void push(QueueItem item);   // dropped when the queue is shut
 
@@ -50,6 +51,8 @@ class BoundedQueue {
 
   // Accepted and not yet sealed.
   int64_t used_bytes() const;
+  // How long callers of that rank waited with values that must be kept, since this was last asked.
+  Clock::duration take_waited(int slot);
 
   // From now on everything is refused, and waiting threads return.
   void shut();
@@ -58,6 +61,9 @@ class BoundedQueue {
   friend struct BoundedQueueProbe;  // tests: holds the lock as a thread that died would
 
   bool fits(int slot, int64_t bytes) const;
+  // Returns whether the values are still wanted.
+  bool wait_for_room(std::unique_lock<std::mutex>& lock, int slot, int64_t row_bytes, int64_t both,
+                     bool with_values, bool keep_values);
   std::unique_lock<std::mutex> lock_unless(const std::function<bool()>& give_up);
   void wake() const;
 
@@ -67,6 +73,7 @@ class BoundedQueue {
   std::condition_variable room_;
   std::vector<QueueItem> items_;
   std::vector<std::deque<Clock::time_point>> unsealed_;  // by rank slot: when each row was accepted
+  std::vector<Clock::duration> waited_;                  // by rank slot
   int64_t used_bytes_ = 0;
   int64_t bytes_since_wake_ = 0;
   bool idle_ = true;

@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/capsule_writer.h"
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
-#include <system_error>
+#include <cstdio>
+#include <exception>
 #include <utility>
-#include <vector>
 
 #include "capsule/capsule.h"
+#include "trace/step_files.h"
 
 namespace nanhunt::hooks {
 namespace {
 
-namespace fs = std::filesystem;
-
 trace::CapturePlan capture_plan(const CapsulePlan& plan) {
   trace::CapturePlan capture;
   capture.out = plan.folder;
-  capture.level = trace::Level::kFull;
   capture.phases = {std::string(trace::name_of(trace::Phase::kState))};
+  if (plan.when_full == WhenFull::kWait) {
+    capture.full_sites = {"**"};  // what is asked for by name is waited for (plan_filter.h)
+    capture.full_phases = capture.phases;
+  } else {
+    capture.level = trace::Level::kFull;
+  }
   capture.queue_bytes = plan.queue_bytes;
   return capture;
-}
-
-std::optional<int64_t> step_of(const fs::path& folder) {
-  constexpr std::string_view kPrefix = "step-";
-  const std::string name = folder.filename().string();
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  int64_t step = 0;
-  const char* end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  return error == std::errc() && rest == end ? std::optional(step) : std::nullopt;
 }
 
 std::shared_ptr<const trace::Placement> scalar_placement() {
@@ -44,20 +35,35 @@ trace::TensorView scalar_view(const Number& value, trace::DType dtype) {
   return trace::contiguous_view(&value, dtype, {});
 }
 
+CapsuleRing ring_of(const CapsulePlan& plan) {
+  return {plan.folder, plan.keep, plan.when_full == WhenFull::kLeaveOut};
+}
+
 }  // namespace
 
-RankCapsule::RankCapsule(RankRecorder& recorder, CapsulePlan plan)
-    : recorder_(&recorder), plan_(std::move(plan)) {}
+RankCapsule::RankCapsule(RankRecorder& recorder, CapsulePlan plan, std::atomic<int64_t>& begun)
+    : recorder_(&recorder), plan_(std::move(plan)), ring_(ring_of(plan_)), begun_(&begun) {}
 
 void RankCapsule::begin(int64_t step) {
-  if (plan_.keep > 0 && recorder_->facts().rank == 0) forget_old(step);
+  const bool repeated = step == step_;
+  step_ = step;
+  open_ = !repeated && recorder_->on();
+  if (repeated) return say("is written already, and stays as it is");
+  if (!open_) return say("is not written: writing stopped, for the reason given above");
+  prepare();
   recorder_->begin_step(step);
   add(capsule::kRunSite, capsule::kRunRole, static_cast<int64_t>(plan_.run));
+}
+
+void RankCapsule::say(const std::string& what) const {
+  std::fprintf(stderr, "nanhunt: capsule of step %lld, rank %d: it %s\n",
+               static_cast<long long>(step_), recorder_->facts().rank, what.c_str());
 }
 
 void RankCapsule::add(const std::string& site, const std::string& role,
                       const trace::TensorView& tensor,
                       std::shared_ptr<const trace::Placement> placement) {
+  if (!open_) return;
   Observation observation;
   observation.site = site;
   observation.phase = trace::Phase::kState;
@@ -77,20 +83,19 @@ void RankCapsule::add(const std::string& site, const std::string& role, double v
 }
 
 void RankCapsule::end() {
+  if (!std::exchange(open_, false)) return;
   recorder_->end_step();
+  if (!recorder_->on()) say("is not whole: writing stopped, for the reason given above");
 }
 
-void RankCapsule::forget_old(int64_t step) noexcept {
+void RankCapsule::prepare() noexcept {
   try {
-    std::error_code ignored;  // what cannot be removed stays
-    std::vector<std::pair<int64_t, fs::path>> older;
-    for (const auto& entry : fs::directory_iterator(plan_.folder, ignored)) {
-      const auto found = step_of(entry.path());
-      if (found && *found < step) older.emplace_back(*found, entry.path());
+    const int32_t rank = recorder_->facts().rank;
+    if (rank == 0) {
+      ring_.forget_older_than(step_);
+      begun_->store(step_);
     }
-    std::ranges::sort(older);
-    const auto keep = std::min(older.size(), static_cast<size_t>(plan_.keep));
-    for (size_t i = 0; i + keep < older.size(); ++i) fs::remove_all(older[i].second, ignored);
+    remove_segments(plan_.folder, step_, rank);
   } catch (const std::exception& error) {
     recorder_->fail(error.what());
   }
@@ -100,11 +105,23 @@ CapsuleWriter::CapsuleWriter(CapsulePlan plan)
     : plan_(std::move(plan)), recorder_(capture_plan(plan_)) {}
 
 RankCapsule CapsuleWriter::add_rank(trace::RunFacts facts) {
-  return {recorder_.add_rank(std::move(facts)), plan_};
+  facts.facts[trace::kRunFact] = std::to_string(plan_.run);
+  return {recorder_.add_rank(std::move(facts)), plan_, begun_};
+}
+
+CapsuleWriter::~CapsuleWriter() {
+  close();
 }
 
 void CapsuleWriter::close() {
   recorder_.close();
+  const int64_t newest = begun_.exchange(-1);
+  if (newest < 0) return;
+  try {
+    ring_of(plan_).forget_older_than(newest);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "nanhunt: older capsules stay: %s\n", error.what());
+  }
 }
 
 }  // namespace nanhunt::hooks

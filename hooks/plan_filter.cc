@@ -68,6 +68,11 @@ bool PlanFilter::wants_values(const std::string& site, trace::Phase phase) const
   return (site_fits && phase_fits) || plan_.level == trace::Level::kFull;
 }
 
+bool PlanFilter::must_keep_values(const std::string& site, trace::Phase phase) const {
+  return phase == trace::Phase::kState && plan_.level != trace::Level::kFull &&
+         wants_values(site, phase);
+}
+
 std::vector<std::string> PlanFilter::unmatched() const {
   std::vector<std::string> result;
   const auto add = [&](const std::string& kind, const NamePatterns& patterns) {

@@ -42,6 +42,9 @@ class PlanFilter {
   bool wants_step(int64_t step) const;
   bool wants(const std::string& site, trace::Phase phase) const;
   bool wants_values(const std::string& site, trace::Phase phase) const;
+  // State that full_sites asks for: its values are waited for as long as it takes. What a level
+  // brings may be left out.
+  bool must_keep_values(const std::string& site, trace::Phase phase) const;
 
   // Site patterns and phases of the plan that no tensor has met so far: "site decoder.**".
   std::vector<std::string> unmatched() const;

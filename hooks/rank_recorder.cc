@@ -84,7 +84,19 @@ void RankRecorder::Impl::begin_step(int64_t step) {
 
 void RankRecorder::Impl::end_step() {
   std::lock_guard lock(mutex_);
-  if (step_wanted_.exchange(false)) send(StepEnded{});
+  if (!step_wanted_.exchange(false)) return;
+  say_waiting();
+  send(StepEnded{});
+}
+
+void RankRecorder::Impl::say_waiting() const {
+  const std::chrono::duration<double> waited = writer_->queue().take_waited(slot_);
+  if (waited.count() == 0) return;
+  std::fprintf(stderr,
+               "nanhunt: step %lld was held up for %.3f s: rank %d waited for room, %lld bytes may "
+               "wait to be written\n",
+               static_cast<long long>(step_), waited.count(), facts_.rank,
+               static_cast<long long>(plan_.queue_bytes));
 }
 
 trace::Record RankRecorder::Impl::describe(const Observation& observation) const {
@@ -151,7 +163,10 @@ int64_t RankRecorder::Impl::record(const Observation& observation) {
     send(LeftOut{"bytes"});
     for_values = 0;
   }
-  const Admission admission = writer_->queue().reserve(slot_, for_row, for_values);
+  const Admission admission =
+      writer_->queue().reserve(slot_, for_row, for_values,
+                               writer_->filter().must_keep_values(observation.site,
+                                                                  observation.phase));
   if (admission == Admission::kRefused) return -1;
   if (admission == Admission::kRow && for_values > 0) {
     send(LeftOut{"memory"});

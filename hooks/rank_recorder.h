@@ -61,6 +61,7 @@ struct RankRecorder::Impl {
   int64_t hand_over(trace::Record record, std::vector<std::byte> values, int64_t bytes);
   bool is_first_non_finite(const trace::Statistics& statistics);
   int32_t count_occurrence(const trace::Record& record);
+  void say_waiting() const;  // of values that must be kept; one line on stderr
   void switch_off(const std::string& reason, const std::string& detail);
 
   const trace::CapturePlan plan_;
