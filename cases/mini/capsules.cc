@@ -5,9 +5,11 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 
 #include "capsule/load.h"
+#include "capsule/verify.h"
 #include "cases/mini/run_state.h"
 #include "hooks/tensor_view.h"
 #include "trace/error.h"
@@ -47,7 +49,7 @@ void take(const capsule::Capsule& capsule, const char* site, const char* role, N
   if (trace::size_of(record.storage) != sizeof value || !record.local_shape.empty())
     refuse(capsule::name_of(*entry) + " is no number of 8 bytes in the capsule");
   Number found{};
-  capsule.reader().read_values(record, 0, 1, std::as_writable_bytes(std::span(&found, 1)));
+  std::memcpy(&found, capsule::read_piece(capsule, record).data(), sizeof found);
   if (found != value) {
     std::fprintf(stderr, "mini: %s %s is %.17g in the capsule, not %.17g: taken from the capsule\n",
                  site, role, static_cast<double>(found), static_cast<double>(value));
@@ -73,7 +75,8 @@ std::vector<std::string> load_all(const RankContext& context, const capsule::Cap
   return plan.obstacles();
 }
 
-void say_lost(const RankContext& context, const std::vector<std::string>& lost) {
+// Refused unless --resume-rebuild allows it; then each is said.
+void say_lost(const RankContext& context, const std::vector<std::string>& lost, const char* deed) {
   if (lost.empty()) return;
   if (!context.config.capsules.rebuild) {
     refuse("capsule " + context.config.capsules.resume + ": " + lost.front() +
@@ -81,7 +84,17 @@ void say_lost(const RankContext& context, const std::vector<std::string>& lost) 
            "; --resume-rebuild=on goes on without it");
   }
   if (context.mesh.rank != 0) return;
-  for (const std::string& what : lost) std::fprintf(stderr, "mini: rebuilt: %s\n", what.c_str());
+  for (const std::string& what : lost) std::fprintf(stderr, "mini: %s: %s\n", deed, what.c_str());
+}
+
+// What the capsule has and this program has not.
+std::vector<std::string> unknown(const capsule::Capsule& capsule,
+                                 const std::vector<StateTensor>& state) {
+  std::vector<capsule::Wanted> all;
+  for (const StateTensor& tensor : state) all.push_back(wanted(tensor));
+  auto names = capsule::plan_load(capsule, all, 0, false).unused;
+  for (std::string& name : names) name = capsule::unused_text(name);
+  return names;
 }
 
 // The capsule's batch against the one that the run would read.
@@ -120,6 +133,12 @@ void break_loaded(RankContext& context, Model& model) {
   }
 }
 
+// Whether both are there and one.
+bool same_folder(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
 void forget_values(RankContext& context, std::vector<StateTensor>& state) {
   if (context.mesh.dp_rank == 0 || !context.is_resumed_with(FaultName::kValuesNotGathered)) return;
   std::erase_if(state, [](const StateTensor& tensor) { return tensor.role == "param"; });
@@ -128,7 +147,10 @@ void forget_values(RankContext& context, std::vector<StateTensor>& state) {
 }  // namespace
 
 bool capsule_is_due(const Config& config, int64_t step) {
-  return config.capsules.every > 0 && step % config.capsules.every == 0;
+  const CapsuleOptions& options = config.capsules;
+  if (options.every <= 0 || step % options.every != 0) return false;
+  return options.rebuild || step != config.first_step ||
+         !same_folder(options.resume, options.out);
 }
 
 void write_capsule(RankContext& context, Model& model, const Batch& next, hooks::RankCapsule& out) {
@@ -173,8 +195,9 @@ void resume_rank(RankContext& context, Model& model, const Batch& next) {
   std::vector<StateTensor> all = parameter_state(context, model);
   for (const auto& list : {shared_state(context), loaded})
     all.insert(all.end(), list.begin(), list.end());
+  say_lost(context, unknown(capsule, all), "dropped");
   forget_values(context, all);
-  say_lost(context, load_all(context, capsule, all));
+  say_lost(context, load_all(context, capsule, all), "rebuilt");
   check_batch(loaded, drawn);
   break_loaded(context, model);
   move_parameters(context, model);

@@ -8,6 +8,7 @@
 
 namespace nanhunt::mini {
 
+// Not of the capsule that the run goes on from: it stays as it is.
 bool capsule_is_due(const Config& config, int64_t step);
 
 // The state that context.step starts from.
@@ -19,8 +20,8 @@ void write_capsule(RankContext& context, Model& model, const Batch& next, hooks:
 void resume_config(Config& config);
 
 // Fills the rank's parameters and moments from it, and checks the first batch. Throws
-// trace::Error(kUnreadable) naming what the capsule lacks and what is lost by it; with
-// --resume-rebuild that is said on stderr instead, once, and the run goes on.
+// trace::Error(kUnreadable) naming what the capsule lacks, or has and this program has not, and what
+// is lost by it; with --resume-rebuild that is said on stderr instead, once, and the run goes on.
 void resume_rank(RankContext& context, Model& model, const Batch& next);
 
 }  // namespace nanhunt::mini
