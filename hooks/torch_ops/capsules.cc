@@ -18,6 +18,9 @@ CapsulePlan plan_of(const std::string& text) {
   plan.folder = json["folder"].get<std::string>();
   plan.keep = json.value("keep", int64_t{0});
   plan.run = json.value("run", uint64_t{0});
+  plan.queue_bytes = json.value("queue_bytes", plan.queue_bytes);
+  if (plan.queue_bytes < 1) throw std::invalid_argument("queue_bytes is not positive");
+  if (!json.value("wait", true)) plan.when_full = WhenFull::kLeaveOut;
   return plan;
 }
 
@@ -59,7 +62,10 @@ std::string LoadedCapsule::tensors() const {
                     {"role", entry.role},
                     {"kind", capsule::facts_of(capsule::kind_of(entry.site, entry.role)).name},
                     {"dtype", trace::name_of(record.storage)},
-                    {"shape", record.placement->logical_shape}});
+                    {"shape", record.placement->logical_shape},
+                    {"lost", entry.site == capsule::kRunSite
+                                 ? ""
+                                 : capsule::unused_text(capsule::name_of(entry))}});
   }
   return list.dump();
 }

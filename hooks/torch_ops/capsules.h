@@ -17,7 +17,8 @@ namespace nanhunt::hooks {
 
 class JobCapsules {
  public:
-  // plan: {"folder": "capsules", "keep": 2, "run": 17}; facts as in point_text.h. Throws
+  // plan: {"folder": "capsules", "keep": 2, "run": 17, "queue_bytes": 4294967296, "wait": true};
+  // all but the folder may be left out (CapsulePlan); facts as in point_text.h. Throws
   // std::invalid_argument.
   JobCapsules(const std::string& plan, const std::string& facts);
 
@@ -39,7 +40,8 @@ class LoadedCapsule {
   LoadedCapsule(const std::string& folder, int64_t step, const std::string& facts);
 
   int64_t step() const { return capsule_.step().step; }
-  // JSON: [{"site", "role", "kind", "dtype", "shape"}, ...] of all tensors, logical shapes.
+  // JSON: [{"site", "role", "kind", "dtype", "shape", "lost"}, ...] of all tensors, logical shapes;
+  // "lost": one line, what a program loses that has no such tensor ("" of the writer's number).
   std::string tensors() const;
   // "" when it was loaded into the local tensor, in place; else why not and what is lost.
   std::string load(const std::string& point, const at::Tensor& tensor) const;

@@ -9,7 +9,7 @@ layout (docs/capsule.md).
         ...
 
 Writing never raises into the job; loading does, and loads nothing half: without `rebuild` what the
-capsule lacks is an error that names it and what is lost.
+capsule lacks, or has and the job does not, is an error that names it and what is lost.
 """
 
 import json
@@ -18,27 +18,24 @@ import random
 
 import torch
 
-from . import library, mesh as meshes, placement
+from . import capsule_load, library, mesh as meshes, placement
+from .capsule_load import Loaded, Missing  # noqa: F401 (part of what the module offers)
+from .capsule_rows import (ROLES, as_bytes, from_bytes, group_numbers, local, number, point,
+                           text_of)
 from .names import site_of, unwrapped
 
 
-class Missing(RuntimeError):
-    """What a capsule lacks, or what does not fit; one line each in `reasons`."""
-
-    def __init__(self, reasons):
-        super().__init__(f"{reasons[0]}" + (f" (and {len(reasons) - 1} more)"
-                                            if len(reasons) > 1 else ""))
-        self.reasons = reasons
-
-
 class Capsules:
-    """keep: older capsules that stay when a new one is begun; 0: all. `sampler`: anything with
-    state_dict and load_state_dict of what JSON holds (a stateful data loader)."""
+    """keep: older whole capsules that stay when a new one is begun; 0: all. `sampler`: anything
+    with state_dict and load_state_dict of what JSON holds (a stateful data loader). queue_bytes:
+    bound on copies that wait to be written (default 4 GiB); wait: a rank beyond it holds the step
+    up until there is room, else values are left out and the capsule is not whole."""
 
     def __init__(self, folder, model, optimizer=None, scheduler=None, scaler=None, sampler=None,
-                 keep=0):
+                 keep=0, queue_bytes=4 << 30, wait=True):
         library.load()
-        self.folder, self.keep = str(folder), keep
+        self.folder = str(folder)
+        self.plan = {"folder": self.folder, "keep": keep, "queue_bytes": queue_bytes, "wait": wait}
         self.model, self.optimizer = unwrapped(model), optimizer
         self.documents = {"schedule": scheduler, "scaler": scaler, "data.sampler": sampler}
         self.mesh = meshes.mesh_of(self.model)
@@ -46,19 +43,25 @@ class Capsules:
                            for name, parameter in self.model.named_parameters()]
         self.buffers = [(site_of(name), buffer) for name, buffer in self.model.named_buffers()]
         self.writer = None
+        self.unchanged_step = None  # of the capsule that the job goes on from
 
     # --- writing ------------------------------------------------------------------------------
 
     def save(self, step, data=None, batch=None):
         """The state that `step` starts from. data: numbers by name ("consumed_samples", "epoch").
-        batch: tensors of this rank by name, samples first."""
+        batch: tensors of this rank by name, samples first. Collective. The capsule that the job
+        was loaded from, with nothing lost, stays as it is."""
+        if step == self.unchanged_step:
+            return
         try:
             if self.writer is None:
-                self.writer = torch.classes.nanhunt.Capsules(json.dumps(
-                    {"folder": self.folder, "keep": self.keep, "run": run_number()}),
-                    self.facts())
+                self.writer = torch.classes.nanhunt.Capsules(
+                    json.dumps(self.plan | {"run": run_number()}), self.facts())
             self.writer.begin(step)
             for site, role, tensor, placed in self.rows(data or {}, batch or {}):
+                if placed is None:
+                    library.complain(f"capsule: {site} {role}: its placement is not known; "
+                                     "it cannot be loaded")
                 if not self.writer.add(point(site, role, placed), tensor):
                     library.complain(f"capsule: {site} {role} is of no type that a capsule holds")
             self.writer.end()
@@ -73,9 +76,11 @@ class Capsules:
 
     def rows(self, data, batch):
         yield from self.tensors()
-        for site, values in self.settings():
-            for role, value in values.items():
-                yield site, role, number(value), self.whole(())
+        for index, group in self.groups():
+            for role, value in group_numbers(group).items():
+                yield f"optimizer.groups.{index}", role, number(value), self.whole(())
+        if roles := self.state_roles():
+            yield *ROLES, text_of(roles), self.whole(text_of(roles).shape)
         for site, text in self.texts():
             yield site, "state", text, self.whole(text.shape)
         for name, value in data.items():
@@ -86,27 +91,38 @@ class Capsules:
     def tensors(self):
         """Parameters, buffers and the optimizer's tensors of this rank."""
         for site, parameter in self.parameters:
-            placed = self.of_tensor(parameter)
-            yield site, "param", local(parameter), placed
+            if is_held(parameter):
+                yield site, "param", local(parameter), self.of_tensor(parameter)
             for role, value in self.states(parameter):
-                if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
-                    yield site, role, local(value), placed
+                if isinstance(value, torch.Tensor) and value.dim() > 0:
+                    if is_held(value):
+                        yield site, role, local(value), self.of_state(parameter, value)
                 else:  # a counter; a tensor for the one optimizer, a number for the other
                     yield site, role, number(value), self.whole(())
         for site, buffer in self.buffers:
-            yield site, "buffer", local(buffer), self.of_tensor(buffer)
+            if is_held(buffer):
+                yield site, "buffer", local(buffer), self.of_tensor(buffer)
 
     def states(self, parameter):
-        return self.optimizer.state.get(parameter, {}).items() if self.optimizer else ()
+        if self.optimizer is None:
+            return []
+        kept = self.optimizer.state.get(parameter, {}).items()
+        return [(role, value) for role, value in kept if value is not None]
 
-    def settings(self):
-        """Numbers of the optimizer's groups."""
-        for index, group in enumerate(self.optimizer.param_groups if self.optimizer else ()):
-            yield f"optimizer.groups.{index}", group_numbers(group)
+    def state_roles(self):
+        """What the optimizer keeps of parameters, by name: a capsule that lost one is told from a
+        capsule that never had it."""
+        return sorted({role for _, parameter in self.parameters
+                       for role, value in self.states(parameter)})
+
+    def groups(self):
+        return enumerate(self.optimizer.param_groups if self.optimizer else ())
+
+    def is_optimized(self, parameter):
+        return any(parameter is other for _, group in self.groups() for other in group["params"])
 
     def texts(self):
-        """State that is no tensor, as JSON in bytes; floats keep their bits. Streams of random
-        numbers as they are."""
+        """State that is no tensor, as JSON in bytes. Streams of random numbers as they are."""
         for site, owner in self.documents.items():
             if owner is not None:
                 yield site, as_bytes(owner.state_dict())
@@ -115,95 +131,30 @@ class Capsules:
             yield "rng.cuda", torch.cuda.get_rng_state()
         yield "rng.python", as_bytes(random.getstate())
 
+    def text_owners(self):
+        """What takes each of them when it is loaded."""
+        for site, owner in self.documents.items():
+            if owner is not None:
+                yield site, putter(owner)
+        yield "rng.cpu", torch.set_rng_state
+        if torch.cuda.is_available():
+            yield "rng.cuda", torch.cuda.set_rng_state
+        yield "rng.python", capsule_load.set_python_stream
+
     # --- loading ------------------------------------------------------------------------------
 
-    def load(self, step=-1, rebuild=False, batch=None):
-        """Loads in place and returns the step to go on with. step -1: the newest whole capsule.
-        batch: the tensors that the job would read next; others than the capsule's are an error.
-        rebuild: goes on without what the capsule lacks, and says so on stderr."""
-        reader = torch.classes.nanhunt.Capsule(self.folder, step, self.facts())
-        held = {(row["site"], row["role"]): row for row in json.loads(reader.tensors())}
-        reasons = []
-
-        def load(site, role, tensor, placed):
-            why = reader.load(point(site, role, placed), tensor)
-            if why:
-                reasons.append(why)
-            return not why
-
-        with torch.no_grad():
-            self.make_states(held)
-            for site, role, tensor, placed in self.tensors():
-                if load(site, role, tensor, placed) and tensor.dim() == 0:
-                    self.set_state(site, role, tensor)
-            self.load_settings(load)
-            self.load_texts(held, load)
-            self.check_batch(batch or {}, load, reasons)
-        if reasons and not rebuild:
-            raise Missing(reasons)
-        for reason in reasons:
-            library.complain(f"rebuilt: {reason}")
-        return reader.step()
-
-    def make_states(self, held):
-        """Empty tensors for what an optimizer makes at its first step."""
-        if self.optimizer is None:
-            return
-        grouped = {id(parameter) for group in self.optimizer.param_groups
-                   for parameter in group["params"]}
-        for site, parameter in self.parameters:
-            if id(parameter) not in grouped:
-                continue
-            state = self.optimizer.state[parameter]
-            for (owner, role), row in held.items():
-                if owner != site or role in ("param", "buffer") or role in state:
-                    continue
-                if row["shape"]:
-                    state[role] = torch.zeros_like(parameter)
-                else:
-                    state[role] = torch.zeros((), dtype=getattr(torch, {
-                        "fp32": "float32", "fp64": "float64"}.get(row["dtype"], row["dtype"])))
-
-    def set_state(self, site, role, tensor):
-        """Counters were loaded into a copy."""
-        for owner, parameter in self.parameters:
-            if owner != site or self.optimizer is None or role not in self.optimizer.state[parameter]:
-                continue
-            old = self.optimizer.state[parameter][role]
-            if isinstance(old, torch.Tensor):
-                old.copy_(tensor.to(old.dtype))
-            else:
-                self.optimizer.state[parameter][role] = type(old)(tensor.item())
-
-    def load_settings(self, load):
-        for index, group in enumerate(self.optimizer.param_groups if self.optimizer else ()):
-            found = {}
-            for role, value in group_numbers(group).items():
-                tensor = number(value)
-                if load(f"optimizer.groups.{index}", role, tensor, self.whole(())):
-                    found[role] = tensor.item()
-            set_group_numbers(group, found)
-
-    def load_texts(self, held, load):
-        owners = {site: (lambda owner: lambda value: owner.load_state_dict(value))(owner)
-                  for site, owner in self.documents.items() if owner is not None}
-        owners["rng.cpu"] = torch.set_rng_state
-        if torch.cuda.is_available():
-            owners["rng.cuda"] = torch.cuda.set_rng_state
-        owners["rng.python"] = lambda value: random.setstate(as_tuples(value))
-        for site, put in owners.items():
-            row = held.get((site, "state"))
-            text = torch.zeros(row["shape"] if row else (1,), dtype=torch.uint8)
-            if load(site, "state", text, self.whole(text.shape)):
-                streams = ("rng.cpu", "rng.cuda")
-                put(text if site in streams else json.loads(bytes(text.tolist())))
-
-    def check_batch(self, batch, load, reasons):
-        for name, tensor in batch.items():
-            kept = torch.zeros_like(tensor)
-            if load("data.batch", name, kept, self.of_batch(tensor)) and not kept.equal(tensor):
-                reasons.append(f"data.batch {name}: the job would read another batch than the "
-                               "capsule's next one")
+    def load(self, step=-1, rebuild=False, batch=None, data=()):
+        """Loads in place and returns Loaded: the step to go on with, as a number, with what was
+        loaded and what was not. Collective: all ranks load, or none does and nothing of the job is
+        touched. step -1: the newest whole capsule. batch: the tensors that the job would read
+        next, or a function of the step that gives them; others than the capsule's are an error,
+        and what is not passed is not compared, as the summary says. data: names of numbers that the job goes on from; what the capsule lacks
+        of them is an error. rebuild: goes on without what the capsule lacks, or has and the job
+        does not, and says so on stderr."""
+        loaded = capsule_load.load(self, self.folder, step, rebuild, batch or {}, data,
+                                   library.complain)
+        self.unchanged_step = None if loaded.lost else int(loaded)
+        return loaded
 
     # --- placements ---------------------------------------------------------------------------
 
@@ -222,6 +173,13 @@ class Capsules:
         return placement.of_dtensor(
             tensor, lambda mesh, dimension: meshes.axis_of_dimension(mesh, dimension, unnamed))
 
+    def of_state(self, parameter, value):
+        """What an optimizer keeps of a parameter. Of a sharded one, what is neither sharded itself
+        nor of the shard's shape could be anything."""
+        if hasattr(parameter, "_local_tensor") and not hasattr(value, "_local_tensor"):
+            return self.of_tensor(parameter) if value.shape == local(parameter).shape else None
+        return self.of_tensor(value)
+
     def of_batch(self, tensor):
         """Each data-parallel rank has its own samples, in the order of ranks."""
         ranks, at = self.mesh.extent("dp"), self.mesh.at("dp")
@@ -232,54 +190,13 @@ class Capsules:
                              [f"dim{d}" for d in range(tensor.dim())], kinds)
 
 
-def point(site, role, placed):
-    said = {"site": site, "phase": "state", "role": role}
-    if placed is not None:
-        said["placement"] = placed
-    return json.dumps(said)
+def putter(owner):
+    return lambda text: owner.load_state_dict(from_bytes(text))
 
 
-def local(tensor):
-    return getattr(tensor, "_local_tensor", tensor).detach()
-
-
-def number(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().reshape(()).cpu().clone()
-    return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64)
-
-
-_BLOCK = 16384  # texts of all ranks are of one length: blanks mean nothing at the end of JSON
-
-
-def as_bytes(state):
-    text = json.dumps(state).encode()
-    text += b" " * (-len(text) % _BLOCK)
-    return torch.frombuffer(bytearray(text), dtype=torch.uint8)
-
-
-def as_tuples(value):
-    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
-
-
-def group_numbers(group):
-    numbers = {name: value for name, value in group.items()
-               if isinstance(value, (int, float)) and not isinstance(value, bool)}
-    if isinstance(group.get("lr"), torch.Tensor):
-        numbers["lr"] = float(group["lr"])
-    if "betas" in group:
-        numbers["beta1"], numbers["beta2"] = map(float, group["betas"])
-    return numbers
-
-
-def set_group_numbers(group, numbers):
-    for name, value in numbers.items():
-        if isinstance(group.get(name), torch.Tensor):
-            group[name].fill_(value)
-        elif name in group:
-            group[name] = type(group[name])(value)
-    if "beta1" in numbers and "beta2" in numbers:
-        group["betas"] = (numbers["beta1"], numbers["beta2"])
+def is_held(tensor):
+    """This rank has something of it; uneven shards leave some ranks without."""
+    return local(tensor).numel() > 0 or tensor.numel() == 0
 
 
 def run_number():

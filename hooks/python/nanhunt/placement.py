@@ -4,6 +4,7 @@ never by guessing: a tensor whose place is not known gets None, and the report n
 """
 
 import dataclasses
+import itertools
 
 
 ORDERS = ("interleaved", "by_rank", "by_microbatch")
@@ -56,6 +57,42 @@ def whole(shape, mesh):
     return box(shape, [0] * len(shape), shape, [f"dim{d}" for d in range(len(shape))], mesh)
 
 
+def is_strided(placement):
+    """FSDP2 over tensor parallelism: cuts what the other axis has cut already."""
+    return type(placement).__name__ == "_StridedShard"
+
+
+def of_strided(tensor, kinds):
+    """Local elements may lie in several runs along a dimension. None: not as torch says it does."""
+    along = [list(range(size)) for size in tensor.shape]
+    for dimension, placement in enumerate(tensor.placements):
+        if not (placement.is_shard() or is_strided(placement)):
+            continue
+        here = along[placement.dim]
+        where = (len(here), tensor.device_mesh.size(dimension),
+                 tensor.device_mesh.get_coordinate()[dimension])
+        if is_strided(placement):
+            size, offsets = placement._local_shard_size_and_offset(*where,
+                                                                   return_first_offset=False)
+        else:
+            size, first = placement._local_shard_size_and_offset(*where)
+            offsets = range(first, first + size)
+        along[placement.dim] = [here[offset] for offset in offsets[:size]]
+    if tuple(map(len, along)) != tuple(tensor._local_tensor.shape) or not all(along):
+        return None
+    result = whole(tensor.shape, kinds)
+    result["regions"] = [[list(part) for part in zip(*runs)]
+                         for runs in itertools.product(*map(runs_of, along))]
+    return result
+
+
+def runs_of(indices):
+    """(first local index, first logical index, how many) of runs of indices that follow one
+    another."""
+    starts = [at for at in range(len(indices)) if at == 0 or indices[at] != indices[at - 1] + 1]
+    return [(at, indices[at], end - at) for at, end in zip(starts, [*starts[1:], len(indices)])]
+
+
 def of_dtensor(tensor, axis_of):
     """Placement of a DTensor: shape, start and kind along each dimension of its mesh.
 
@@ -67,7 +104,7 @@ def of_dtensor(tensor, axis_of):
         axis = axis_of(tensor.device_mesh, dimension)
         if tensor.device_mesh.size(dimension) == 1:
             continue
-        if placement.is_shard():
+        if placement.is_shard() or is_strided(placement):
             kind = "shard"
         elif placement.is_replicate():
             kind = "replicated"
@@ -83,6 +120,8 @@ def of_dtensor(tensor, axis_of):
             return None
         kinds[axis] = kind
     try:
+        if any(map(is_strided, tensor.placements)):
+            return of_strided(tensor, kinds)
         local, start = compute_local_shape_and_global_offset(
             tensor.shape, tensor.device_mesh, tensor.placements)
     except Exception:
