@@ -3,11 +3,11 @@
 // nothing half-written that looks whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "tests/e2e/small_disk.h"
 #include "tests/e2e/verdict_json.h"
 
 namespace nanhunt::e2e {
@@ -217,23 +217,6 @@ TEST(Subject, ThatIgnoresAToggleIsToldSo) {
 }
 
 // ---- a full disk
-
-class SmallDisk {
- public:
-  explicit SmallDisk(int kilobytes) {
-    const std::string size = "size=" + std::to_string(kilobytes) + "k";
-    mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, size.c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  bool mounted() const { return mounted_; }
-  fs::path operator/(const std::string& name) const { return folder_ / name; }
-
- private:
-  TemporaryFolder folder_;
-  bool mounted_ = false;
-};
 
 // Kilobytes: full in the first runs, late in them, in the calibration.
 class FullDisk : public testing::TestWithParam<int> {};
