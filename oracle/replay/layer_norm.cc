@@ -136,10 +136,34 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
+// dx alone; mean and scale are those of forward, so the squares are not formed again.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  if (!parameter_name(call.target()).empty()) return {};
+  auto row = row_of_element(call, element);
+  const auto g = row_of_element(call, gradient, element);
+  const auto weight = weight_of_columns(call, row.size());
+  const auto eps = call.attribute("eps");
+  if (row.empty() || g.size() != row.size() || !weight || !eps) return {};
+  const double n = static_cast<double>(row.size());
+  double mean = 0, squares = 0;
+  for (const double x : row) mean += x / n;
+  for (const double x : row) squares += (x - mean) * (x - mean);
+  const double argument = squares / n + *eps;
+  Intermediates formed{{Formed::kRootArgument, "var(x) + eps", argument}};
+  std::vector<double> scaled;
+  for (size_t c = 0; c < row.size(); ++c) {
+    row[c] = (row[c] - mean) / std::sqrt(argument);
+    scaled.push_back(g[c] * (*weight)[c]);
+  }
+  add_gradient_through_norm(formed, g, *weight, row, element % row.size());
+  add_terms(formed, scaled);
+  return formed;
+}
+
 }  // namespace
 
 Replay layer_norm() {
-  return {{"layer_norm"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
+  return {{"layer_norm"}, forward, backward, on_the_way, on_the_way_back, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

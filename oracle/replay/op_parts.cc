@@ -18,12 +18,36 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 
 std::vector<double> row_of_element(Call& call, size_t element) {
   const Tensor* input = call.activation();
-  if (input == nullptr || input->columns() == 0) return {};
-  const auto x = shaped_like_target(call, *input);
+  return input == nullptr ? std::vector<double>{} : row_of_element(call, *input, element);
+}
+
+std::vector<double> row_of_element(const Call& call, const Tensor& tensor, size_t element) {
+  const auto x = shaped_like_target(call, tensor);
   if (!x || element >= x->values.size()) return {};
   const auto width = static_cast<size_t>(x->columns());
   const auto start = x->values.begin() + static_cast<std::ptrdiff_t>(element / width * width);
   return {start, start + static_cast<std::ptrdiff_t>(width)};
+}
+
+void add_gradient_through_norm(Intermediates& to, const std::vector<double>& g,
+                               const std::vector<double>& weight, const std::vector<double>& n,
+                               size_t column) {
+  if (g.size() != n.size() || weight.size() != n.size() || column >= n.size()) return;
+  std::vector<Product> scaled, projected;
+  double mean = 0;
+  for (size_t c = 0; c < n.size(); ++c) {
+    scaled.push_back({g[c], weight[c]});
+    projected.push_back({g[c] * weight[c], n[c]});
+    mean += g[c] * weight[c] * n[c] / static_cast<double>(n.size());
+  }
+  // The most extreme alone: nothing adds them up.
+  const auto size = [](const Product& one) {
+    const double product = std::abs(one.a * one.b);
+    return std::isnan(product) ? INFINITY : product;
+  };
+  add_products(to, {*std::ranges::max_element(scaled, {}, size)});
+  add_products(to, projected);
+  add_terms(to, {g[column] * weight[column], -n[column] * mean});
 }
 
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width) {

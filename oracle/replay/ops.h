@@ -33,6 +33,14 @@ bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 // The row of the op's only activation, in the order of the target, that `element` lies in; empty
 // when there is none.
 std::vector<double> row_of_element(Call& call, size_t element);
+// The same of a gradient.
+std::vector<double> row_of_element(const Call& call, const Tensor& gradient, size_t element);
+// What is formed on the way to the gradient of a row's element `column` behind a norm, from d = g w
+// and the normalised n: g w, d n and its mean, and d less n times that. Nothing when the widths
+// differ.
+void add_gradient_through_norm(Intermediates& to, const std::vector<double>& g,
+                               const std::vector<double>& weight, const std::vector<double>& n,
+                               size_t column);
 // The op's weight, one number a column, all 1 where it has none; nullopt when it has another width.
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width);
 // Adds a row to each row of the result: one rounding. False when the widths do not divide.

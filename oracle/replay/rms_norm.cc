@@ -112,10 +112,27 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
+// dx alone; the scale is the one of forward, so the squares are not formed again.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  if (!parameter_name(call.target()).empty()) return {};
+  auto row = row_of_element(call, element);
+  const auto weight = weight_of_columns(call, row.size());
+  const auto eps = call.attribute("eps");
+  if (row.empty() || !weight || !eps) return {};
+  double squares = 0;
+  for (const double x : row) squares += x * x;
+  const double argument = squares / static_cast<double>(row.size()) + *eps;
+  Intermediates formed{{Formed::kRootArgument, "mean(x^2) + eps", argument}};
+  for (double& x : row) x /= std::sqrt(argument);
+  add_gradient_through_norm(formed, row_of_element(call, gradient, element), *weight, row,
+                            element % row.size());
+  return formed;
+}
+
 }  // namespace
 
 Replay rms_norm() {
-  return {{"rms_norm"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
+  return {{"rms_norm"}, forward, backward, on_the_way, on_the_way_back, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle

@@ -3,6 +3,7 @@
 // exp turns the rounding of its argument a into |a| u of the result, hence 1 + |a|.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "oracle/replay/ops.h"
 #include "oracle/rules/rule_tools.h"
@@ -87,10 +88,29 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
+// From the weights that forward kept: exponentials are not taken again.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const auto weights = weights_of(call);
+  const auto g = row_of_element(call, gradient, element);
+  if (!weights || g.size() != weights->width) return {};
+  Intermediates formed = on_the_way(call, element);
+  std::erase_if(formed, [](const Intermediate& one) { return one.formed == Formed::kExponential; });
+  const size_t column = element % weights->width, start = element - column;
+  std::vector<Product> products;
+  double mean = 0;
+  for (size_t c = 0; c < weights->width; ++c) {
+    products.push_back({weights->p[start + c], g[c]});
+    mean += weights->p[start + c] * g[c];
+  }
+  add_products(formed, products);
+  add_terms(formed, {g[column], -mean});
+  return formed;
+}
+
 }  // namespace
 
 Replay softmax() {
-  return {{"softmax"}, forward, backward, on_the_way, nullptr, BySlices::kSmall};
+  return {{"softmax"}, forward, backward, on_the_way, on_the_way_back, BySlices::kSmall};
 }
 
 }  // namespace nanhunt::oracle
