@@ -50,9 +50,9 @@ LevelResult levels_from_json(const json& object) {
   LevelResult result;
   result.report = repro::report_from_json(object);
   for (const json& level : object["levels"]) {
-    if (level.contains("convergence")) {
-      result.convergence = repro::convergence_from_json(level["convergence"]);
-    }
+    const auto convergence = level.find("convergence");
+    if (convergence == level.end() || convergence->is_null()) continue;
+    result.convergence = repro::convergence_from_json(*convergence);
   }
   return result;
 }

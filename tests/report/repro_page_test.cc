@@ -186,6 +186,24 @@ TEST(LevelsPage, HoldsTheConvergenceOfItsLevel) {
   EXPECT_EQ(count(text, "<h1"), 1u);
 }
 
+TEST(LevelsPage, WithoutSeedsHasNoConvergence) {
+  const Folder folder;
+  json object = {{"schema", "nanhunt.repro.1"}, {"question", "why"}, {"thresholds_sha256", "ab"}};
+  json level = {
+      {"level", "state"},          {"observable", "all"},       {"threshold", "equal values"},
+      {"verdict", "equal"},        {"evidence", json::array()}, {"artifacts", json::array()},
+      {"commands", json::array()}, {"convergence", nullptr}};
+  object["levels"] = json::array({level});
+  const auto page = [&] {
+    return to_html(read_result(folder.write("r.json", object.dump())).content);
+  };
+  EXPECT_THAT(shown(page()), Not(HasSubstr("id=\"metrics\"")));
+  object["levels"][0]["convergence"] = repro::to_json(convergence_of({}));
+  EXPECT_THAT(shown(page()), HasSubstr("id=\"metrics\""));
+  object["levels"][0]["convergence"] = 3;
+  EXPECT_THROW(page(), trace::Error);
+}
+
 TEST(LevelsPage, CapsEvidence) {
   LevelResult result = level_result();
   result.report.levels[0].evidence.assign(kMostLines + 5, "line");
