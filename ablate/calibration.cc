@@ -68,7 +68,8 @@ std::shared_ptr<const oracle::Envelope> Calibrator::envelope(const trace::TraceR
   run.purpose = "calibration";
   run.plan.repeats = request.repeats;
   run.plan.perturbation = oracle::noise_plan(candidate, reference, request.seed).perturbation;
-  const std::string key = hash_of(runner_.program_of(run) + values_of(reference));
+  const std::string key = hash_of(runner_.program_of(run) + values_of(reference) +
+                                  std::to_string(oracle::kEnvelopeVersion));
   std::promise<Shared> mine;
   std::shared_future<Shared> result;
   bool first = false;

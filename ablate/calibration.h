@@ -3,9 +3,9 @@
 // the envelope built from the repeats. The first repeat is not perturbed, repeat k has the seed
 // `seed + k`. The subject says how: one child process that repeats, or a run of the command per
 // repeat, where the first is the reference run itself. Envelopes are kept as envelope-KEY.json. KEY
-// hashes the program, its settings, the plan that repeats in one process and the values that the
-// reference run left: runs that differ only in what the children alone are told (a planted fault)
-// share an envelope if that told the reference nothing.
+// hashes the program, its settings, the plan that repeats in one process, the values that the
+// reference run left and the version of what envelopes hold: runs that differ only in what the
+// children alone are told (a planted fault) share an envelope if that told the reference nothing.
 #pragma once
 
 #include <future>

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "compare/norm_factor.h"
+#include "compare/operand_scale.h"
 #include "trace/dtype.h"
 
 namespace nanhunt::compare {
@@ -42,31 +44,32 @@ void judge_exactly(Comparison& pair, const trace::Record& a, const trace::Record
   pair.standing = within ? Standing::kWithin : Standing::kOut;
 }
 
+constexpr Metric kOfValues[] = {Metric::kRow, Metric::kColumn, Metric::kElement};
+
+void judge_metric(Comparison& pair, const Judge& judge, const trace::What& what, Metric metric,
+                  double value, double& worst) {
+  const auto bounds =
+      judge.envelope->bounds(what, metric, judge.deviations_judged, *judge.thresholds);
+  if (!bounds) return;
+  const Standing standing = stand(value, bounds);
+  const double excess = value / std::max(bounds->hi, 1e-300);
+  if (standing < pair.standing || (standing == pair.standing && excess <= worst)) return;
+  pair.standing = standing;
+  pair.metric = metric;
+  pair.measured = value;
+  pair.low = bounds->lo;
+  pair.high = bounds->hi;
+  worst = excess;
+}
+
 // `deviation`: the pair's, without what is explained.
 void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& what,
                        const oracle::Deviation& deviation) {
-  if (judge.envelope == nullptr) {
-    pair.why_not = "no envelope";
-    return;
-  }
-  const std::pair<Metric, double> metrics[] = {{Metric::kNorm, deviation.norm},
-                                               {Metric::kRow, deviation.row},
-                                               {Metric::kElement, deviation.element}};
   double worst = -1;
-  for (const auto& [metric, value] : metrics) {
-    if (metric != Metric::kNorm && value < 0) continue;
-    const auto bounds =
-        judge.envelope->bounds(what, metric, judge.records_judged, *judge.thresholds);
-    if (!bounds) continue;
-    const Standing standing = stand(value, bounds);
-    const double excess = value / std::max(bounds->hi, 1e-300);
-    if (standing < pair.standing || (standing == pair.standing && excess <= worst)) continue;
-    pair.standing = standing;
-    pair.metric = metric;
-    pair.measured = value;
-    pair.low = bounds->lo;
-    pair.high = bounds->hi;
-    worst = excess;
+  judge_metric(pair, judge, what, Metric::kNorm, deviation.norm, worst);
+  for (const Metric metric : kOfValues) {
+    const double value = value_of(deviation, metric);
+    if (value >= 0) judge_metric(pair, judge, what, metric, value, worst);
   }
   if (pair.standing == Standing::kUnjudged) pair.why_not = "no envelope for this kind of site";
 }
@@ -108,7 +111,9 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
   if (initial_parameter(judge, mine.what)) {
     pair.rule = "initial_state";
     judge_exactly(pair, first, second);
-  } else {
+  } else if (judge.envelope == nullptr) {
+    pair.why_not = "no envelope";
+  } else if (!judge_by_operands(pair, candidate, reference, judge)) {
     judge_by_envelope(pair, judge, mine.what,
                       without_norm_factor(pair.deviation, factor, mine, other));
   }
@@ -122,16 +127,18 @@ bool by_envelope(Phase phase) {
          phase != Phase::kPostCollective && phase != Phase::kState;
 }
 
-std::string_view name_of(Metric metric) {
-  switch (metric) {
-    case Metric::kNorm:
-      return "norm";
-    case Metric::kRow:
-      return "row";
-    case Metric::kElement:
-      return "element";
+std::string unit_of(Metric metric) {
+  if (metric == Metric::kOperands) return "relative to its operands";
+  return "relative " + std::string(name_of(metric));
+}
+
+int64_t count_deviations(const SideStep& side) {
+  int64_t count = 0;  // the norm, and what values add
+  for (const Logical& logical : side.logicals) {
+    const bool values = side.source->reader != nullptr && has_values(*side.step, logical);
+    count += 1 + (values ? static_cast<int64_t>(std::size(kOfValues)) : 0);
   }
-  return "";
+  return count;
 }
 
 Standing stand(double norm, const std::optional<oracle::Bounds>& bounds) {
@@ -142,7 +149,7 @@ Standing stand(double norm, const std::optional<oracle::Bounds>& bounds) {
 
 std::optional<oracle::Bounds> norm_bounds(const Judge& judge, const trace::What& what) {
   if (judge.envelope == nullptr || !by_envelope(what.phase)) return std::nullopt;
-  return judge.envelope->bounds(what, Metric::kNorm, judge.records_judged, *judge.thresholds);
+  return judge.envelope->bounds(what, Metric::kNorm, judge.deviations_judged, *judge.thresholds);
 }
 
 Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,

@@ -29,6 +29,7 @@ struct Comparison {
   oracle::Metric metric = oracle::Metric::kNorm;  // the one that decided
   double measured = 0;
   double low = 0, high = 0;  // bounds of that metric
+  double scale = 0;          // metric operands: what the deviation is relative to
 };
 
 struct Comparisons {
@@ -42,7 +43,7 @@ struct Judge {
   const oracle::Envelope* envelope = nullptr;
   const oracle::Thresholds* thresholds = nullptr;
   bool first_step = false;
-  int64_t records_judged = 1;  // of the whole run, for the family rate
+  int64_t deviations_judged = 1;  // metrics of all tensors and steps, for the family rate
 };
 
 Comparisons compare_steps(const SideStep& candidate, const SideStep& reference, const Judge& judge);
@@ -50,7 +51,10 @@ Comparisons compare_steps(const SideStep& candidate, const SideStep& reference, 
 // Standing of a relative norm that was measured on a sketch.
 Standing stand(double norm, const std::optional<oracle::Bounds>& bounds);
 std::optional<oracle::Bounds> norm_bounds(const Judge& judge, const trace::What& what);
-std::string_view name_of(oracle::Metric metric);
+// "relative norm": what a measured value of that metric is.
+std::string unit_of(oracle::Metric metric);
+// Metrics of the step's logical tensors that can be judged.
+int64_t count_deviations(const SideStep& side);
 bool by_envelope(trace::Phase phase);
 // Why a comparison is left unjudged on purpose.
 inline constexpr std::string_view kByRulesOnly = "judged by rules only";

@@ -12,6 +12,11 @@ namespace {
 using oracle::Logical;
 using oracle::Piece;
 
+double error_of(const Comparison& pair) {
+  if (pair.deviation.equal) return 0;
+  return pair.metric == oracle::Metric::kOperands ? pair.measured : pair.deviation.norm;
+}
+
 bool same_box(const SideStep& side, const Piece& a, const Piece& b) {
   const auto& one = side.record(a.record).placement->regions[static_cast<size_t>(a.region)];
   const auto& two = side.record(b.record).placement->regions[static_cast<size_t>(b.region)];
@@ -19,8 +24,8 @@ bool same_box(const SideStep& side, const Piece& a, const Piece& b) {
 }
 
 // The norm metric of one record's cells against the reference's: ||d|| / ||reference|| over its own
-// regions. Bounded memory but for the record's own values.
-double own_norm(const SideStep& candidate, int index, LogicalWindow& reference) {
+// regions, or ||d|| / scale where there is one. Bounded memory but for the record's own values.
+double own_norm(const SideStep& candidate, int index, LogicalWindow& reference, double scale) {
   const auto& record = candidate.record(index);
   const auto values = candidate.source->reader->read_doubles(record);
   double difference = 0, size = 0;
@@ -33,6 +38,7 @@ double own_norm(const SideStep& candidate, int index, LogicalWindow& reference) 
     });
   }
   if (difference == 0) return 0;
+  if (scale > 0) return std::sqrt(difference) / scale;
   return size > 0 ? std::sqrt(difference / size) : HUGE_VAL;
 }
 
@@ -56,7 +62,9 @@ Judgement judge_norm(double norm, const Comparison& pair, const Judge& judge,
   if (pair.rule == "initial_state" || pair.rule == "same_data") {
     return {norm <= pair.high ? Standing::kWithin : Standing::kOut, norm, pair.high};
   }
-  const auto bounds = norm_bounds(judge, what);
+  const bool by_operands = pair.metric == oracle::Metric::kOperands;
+  const auto bounds =
+      by_operands ? std::optional(oracle::Bounds{pair.low, pair.high}) : norm_bounds(judge, what);
   return {stand(norm, bounds), norm, bounds ? bounds->hi : 0};
 }
 
@@ -67,23 +75,26 @@ void judge_by_values(SideStep& candidate, const SideStep& reference, const Judge
   bool any_out = false;
   for (const int index : holders) {
     auto& judged = candidate.judged[static_cast<size_t>(index)];
-    judged = judge_norm(own_norm(candidate, index, window), pair, judge, logical.what);
+    judged = judge_norm(own_norm(candidate, index, window, pair.scale), pair, judge, logical.what);
     any_out = any_out || judged.standing == Standing::kOut;
   }
   if (any_out || pair.standing != Standing::kOut) return;
-  // Only a row or an element stands out: the holder of the worst element is the one.
+  // Only a row, a column or an element stands out: who holds it is the one.
   const int64_t worst = pair.deviation.worst_element;
+  const int64_t columns = logical.shape.empty() ? 1 : logical.shape.back();
+  const bool column = pair.metric == oracle::Metric::kColumn;
   for (const int index : holders) {
     const auto& record = candidate.record(index);
     bool holds = worst < 0;
     for (size_t r = 0; r < record.regions.size() && !holds; ++r) {
-      for_each_cell(record, static_cast<int>(r),
-                    [&](int64_t cell, int64_t) { holds = holds || cell == worst; });
+      for_each_cell(record, static_cast<int>(r), [&](int64_t cell, int64_t) {
+        holds = holds || (column ? cell % columns == pair.deviation.worst_column : cell == worst);
+      });
     }
     if (!holds) continue;
     auto& judged = candidate.judged[static_cast<size_t>(index)];
     judged.standing = Standing::kOut;
-    judged.error = std::max(judged.error, pair.deviation.norm);
+    judged.error = std::max(judged.error, error_of(pair));
   }
 }
 
@@ -91,7 +102,7 @@ void judge_by_sketches(SideStep& candidate, const SideStep& reference, const Jud
                        const Comparison& pair) {
   const auto& logical = candidate.logicals[static_cast<size_t>(pair.candidate)];
   const auto& expected = reference.logicals[static_cast<size_t>(pair.reference)].print;
-  if (logical.partial) return;
+  if (logical.partial || pair.metric == oracle::Metric::kOperands) return;
   for (const Piece& copy : logical.copies) {
     const auto& print = candidate.record(copy.record).regions[static_cast<size_t>(copy.region)];
     for (const Piece& piece : logical.pieces) {
@@ -112,7 +123,7 @@ void judge_parts(SideStep& candidate, const SideStep& reference, const Judge& ju
                  const Comparison& pair) {
   const auto& holders = candidate.holders[static_cast<size_t>(pair.candidate)];
   const auto& logical = candidate.logicals[static_cast<size_t>(pair.candidate)];
-  const double error = pair.deviation.equal ? 0 : pair.deviation.norm;
+  const double error = error_of(pair);
   for (const int index : holders) {
     candidate.judged[static_cast<size_t>(index)] = {pair.standing, error, pair.high};
   }

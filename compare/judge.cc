@@ -238,8 +238,8 @@ void Run::judge_step(int64_t step) {
   SideStep candidate = read_side(candidate_, step, Side::kCandidate, options_.replay,
                                  step_before(previous_, step), thresholds_);
   if (first_) {
-    judge_.records_judged = std::max<int64_t>(
-        1, static_cast<int64_t>(candidate.logicals.size() * candidate_.steps.size()));
+    judge_.deviations_judged = std::max<int64_t>(
+        1, count_deviations(candidate) * static_cast<int64_t>(candidate_.steps.size()));
   }
   if (auto event = take_out_skipped_step(candidate); !event.empty())
     events_.push_back(std::move(event));

@@ -58,12 +58,9 @@ void add_pairs(std::vector<Placed>& placed, const SideStep& side, const Comparis
     if (pair.standing == Standing::kUnjudged) continue;
     const auto index = static_cast<size_t>(pair.candidate);
     const trace::What& what = side.logicals[index].what;
-    Measurement measurement{what,
-                            pair.rule,
-                            "relative " + std::string(name_of(pair.metric)),
-                            standing_of(pair, accused.contains(what)),
-                            pair.measured,
-                            pair.high};
+    Measurement measurement{
+        what,          pair.rule, unit_of(pair.metric), standing_of(pair, accused.contains(what)),
+        pair.measured, pair.high};
     placed.push_back({first_position(side, side.holders[index]), std::move(measurement)});
   }
 }

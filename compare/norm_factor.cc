@@ -59,7 +59,7 @@ oracle::Deviation without_norm_factor(const oracle::Deviation& deviation, const 
   const trace::What& what = candidate.what;
   if (what.phase == Phase::kClipped && (what.role == "grad_norm" || what.role == "clip_factor")) {
     result.norm = std::max(0.0, deviation.norm - factor.rounding);
-    result.row = result.element = -1;  // of a scalar they say the same
+    result.row = result.column = result.element = -1;  // of a scalar they say the same
     return result;
   }
   const double ratio = is_gradient(what, Phase::kClipped)    ? factor.clipped
@@ -68,10 +68,11 @@ oracle::Deviation without_norm_factor(const oracle::Deviation& deviation, const 
   if (ratio == 1 || reference.statistics.rms() == 0) return result;
   result.norm = std::min(deviation.norm, sketch_distance(scaled(candidate.print.sketch, 1 / ratio),
                                                          reference.print.sketch, reference.print));
-  // A row or an element is at most so many times the average.
+  // A row, a column or an element is at most so many times the average.
   const double share =
       std::abs(ratio - 1) * reference.statistics.absmax() / reference.statistics.rms();
   if (deviation.row >= 0) result.row = std::max(0.0, deviation.row - share);
+  if (deviation.column >= 0) result.column = std::max(0.0, deviation.column - share);
   if (deviation.element >= 0) result.element = std::max(0.0, deviation.element - share);
   return result;
 }

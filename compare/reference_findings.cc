@@ -14,19 +14,54 @@ namespace {
 using oracle::Decider;
 using oracle::Finding;
 
-std::string evidence_of(const Comparison& pair, bool told_apart) {
+using oracle::Logical;
+
+// " (token 5, sample 0)": an index into the dimensions [first, last) as the program names them.
+std::string place_of(const trace::Record& record, const Logical& logical, size_t first, size_t last,
+                     int64_t index) {
+  std::vector<std::string> parts;
+  for (size_t d = last; d-- > first;) {
+    const int64_t extent = std::max<int64_t>(1, logical.shape[d]);
+    if (record.placement && d < record.placement->axes.size())
+      parts.push_back(record.placement->axes[d] + " " + std::to_string(index % extent));
+    index /= extent;
+  }
+  std::ranges::reverse(parts);
+  return parts.empty() ? "" : " (" + join(parts, ", ") + ")";
+}
+
+std::string worst_of_values(const SideStep& side, const Logical& logical,
+                            const oracle::Deviation& deviation) {
+  const trace::Record& record = side.record(logical.pieces.front().record);
+  const size_t all = logical.shape.size(), leading = all == 0 ? 0 : all - 1;
+  const auto worst = [&](const char* name, double value, int64_t index, size_t first, size_t last) {
+    return ", worst " + std::string(name) + " " + short_number(value) + " at " + name + " " +
+           std::to_string(index) + place_of(record, logical, first, last, index);
+  };
+  std::string text = worst("row", deviation.row, deviation.worst_row, 0, leading);
+  if (deviation.column >= 0)
+    text += worst("column", deviation.column, deviation.worst_column, leading, all);
+  return text + worst("element", deviation.element, deviation.worst_element, 0, all);
+}
+
+std::string size_of(const Comparison& pair) {
+  if (pair.metric != oracle::Metric::kOperands)
+    return "||candidate - reference|| / ||reference|| = " + short_number(pair.deviation.norm);
+  return "the reference is " + short_number(pair.deviation.reference) +
+         ", 0 to within the rounding of its terms, of norm " + short_number(pair.scale) +
+         "; ||candidate - reference|| = " + short_number(pair.deviation.difference);
+}
+
+std::string evidence_of(const SideStep& side, const Comparison& pair, bool told_apart) {
   if (pair.rule == kSameData) return "integer data differ from the reference";
+  const Logical& logical = side.logicals[static_cast<size_t>(pair.candidate)];
   std::string text;
   if (pair.rule == kInitialState) {
     text = "value digest differs from the reference's; ";
   }
-  text += "||candidate - reference|| / ||reference|| = " + short_number(pair.deviation.norm);
-  if (pair.deviation.row >= 0) {
-    text += ", worst row " + short_number(pair.deviation.row) + " (row " +
-            std::to_string(pair.deviation.worst_row) + "), worst element " +
-            short_number(pair.deviation.element) + " (element " +
-            std::to_string(pair.deviation.worst_element) + ")";
-  }
+  text += size_of(pair);
+  if (pair.deviation.row >= 0 && pair.metric != oracle::Metric::kOperands)
+    text += worst_of_values(side, logical, pair.deviation);
   text += "; the " + std::string(name_of(pair.metric)) + " may be " + short_number(pair.high);
   if (!told_apart) text += "; the shards' holders cannot be told apart without values";
   return text;
@@ -93,10 +128,9 @@ Finding finding_of(const SideStep& candidate, const Comparison& pair,
   finding.decider = Decider::kReference;
   finding.measured = pair.rule == kSameData ? 1 : pair.measured;
   finding.allowed = pair.high;
-  finding.unit =
-      pair.rule == kSameData ? "tensors" : "relative " + std::string(name_of(pair.metric));
+  finding.unit = pair.rule == kSameData ? "tensors" : unit_of(pair.metric);
   const bool shards = pair.deviation.row < 0 && logical.pieces.size() > 1 && !logical.partial;
-  finding.evidence = evidence_of(pair, !(shards && records.size() == holders.size()));
+  finding.evidence = evidence_of(candidate, pair, !(shards && records.size() == holders.size()));
   return finding;
 }
 

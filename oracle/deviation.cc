@@ -38,26 +38,35 @@ std::string obstacle(const Logical& candidate, const Logical& reference) {
   return "";
 }
 
+// Whether a column is neither one element nor the whole tensor.
+bool has_columns(const Logical& logical) {
+  if (logical.shape.empty()) return false;
+  const auto columns = static_cast<uint64_t>(logical.shape.back());
+  return columns > 1 && logical.count > columns;
+}
+
 // What a row adds. Elements go to lane index % kLanes, and the lanes are added from
 // the first to the last: the sums do not depend on the machine.
 struct Lanes {
   double difference[kLanes] = {}, reference[kLanes] = {}, largest[kLanes] = {};
 
   // Elements that are not finite on one side count for nothing: the masks are equal.
-  void add(int64_t lane, double a, double b) {
+  void add(int64_t lane, double a, double b, double& column) {
     constexpr double kMax = std::numeric_limits<double>::max();
     const bool finite = (std::abs(a) <= kMax) & (std::abs(b) <= kMax);
     const double d = finite ? a - b : 0, kept = finite ? b : 0, size = std::abs(d);
     difference[lane] += d * d;
+    column += d * d;
     reference[lane] += kept * kept;
     largest[lane] = size > largest[lane] ? size : largest[lane];
   }
-  void add(const double* a, const double* b, int64_t count) {
+  void add(const double* a, const double* b, double* columns, int64_t count) {
     int64_t i = 0;
     for (; i + kLanes <= count; i += kLanes) {
-      for (int64_t lane = 0; lane < kLanes; ++lane) add(lane, a[i + lane], b[i + lane]);
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        add(lane, a[i + lane], b[i + lane], columns[i + lane]);
     }
-    for (int64_t lane = 0; i < count; ++i, ++lane) add(lane, a[i], b[i]);
+    for (int64_t lane = 0; i < count; ++i, ++lane) add(lane, a[i], b[i], columns[i]);
   }
 };
 
@@ -74,7 +83,8 @@ int64_t first_with_difference(const double* a, const double* b, double size) {
 // Rows are the flattened leading dimensions, in chunks; sums in FP64, of the rows in their order.
 class ValueComparison {
  public:
-  ValueComparison(int64_t rows, int64_t row_length) : rows_(rows), row_length_(row_length) {}
+  ValueComparison(int64_t rows, int64_t row_length)
+      : rows_(rows), row_length_(row_length), columns_(static_cast<size_t>(row_length)) {}
 
   void add(const std::vector<double>& candidate, const std::vector<double>& reference,
            int64_t first_row) {
@@ -82,7 +92,7 @@ class ValueComparison {
       const double* a = candidate.data() + row * row_length_;
       const double* b = reference.data() + row * row_length_;
       Lanes lanes;
-      lanes.add(a, b, row_length_);
+      lanes.add(a, b, columns_.data(), row_length_);
       const double squares = sum(lanes.difference);
       difference_squares_ += squares;
       reference_squares_ += sum(lanes.reference);
@@ -101,16 +111,27 @@ class ValueComparison {
   void write(Deviation& deviation) const {
     const double norm = std::sqrt(reference_squares_);
     const double elements = static_cast<double>(std::max<int64_t>(1, rows_ * row_length_));
-    deviation.norm = ratio(std::sqrt(difference_squares_), norm);
+    deviation.difference = std::sqrt(difference_squares_);
+    deviation.reference = norm;
+    deviation.norm = ratio(deviation.difference, norm);
     deviation.row = ratio(std::sqrt(largest_row_), norm / std::sqrt(static_cast<double>(rows_)));
     deviation.element = ratio(largest_, norm / std::sqrt(elements));
     deviation.worst_row = worst_row_;
     deviation.worst_element = worst_element_;
     deviation.equal = difference_squares_ == 0;
+    if (rows_ > 1 && row_length_ > 1) write_column(norm, deviation);
   }
 
  private:
+  void write_column(double norm, Deviation& deviation) const {
+    const auto largest = std::ranges::max_element(columns_);
+    deviation.column =
+        ratio(std::sqrt(*largest), norm / std::sqrt(static_cast<double>(row_length_)));
+    if (*largest > 0) deviation.worst_column = largest - columns_.begin();
+  }
+
   int64_t rows_, row_length_;
+  std::vector<double> columns_;  // sums of squares of the differences
   double difference_squares_ = 0, reference_squares_ = 0, largest_ = 0, largest_row_ = 0;
   int64_t worst_row_ = -1, worst_element_ = -1;
 };
@@ -142,7 +163,11 @@ Deviation deviation(const trace::Step& candidate, const Logical& candidate_logic
   const bool exact = !candidate_logical.partial && !reference_logical.partial;
   if (exact && candidate_logical.print.value_digest == reference_logical.print.value_digest) {
     result.equal = true;
-    if (has_values(candidate, candidate_logical)) result.row = result.element = 0;
+    result.reference = reference_norm(reference_logical);
+    if (has_values(candidate, candidate_logical)) {
+      result.row = result.element = 0;
+      if (has_columns(reference_logical)) result.column = 0;
+    }
     return result;
   }
   if (candidate_values != nullptr && reference_values != nullptr &&
@@ -153,8 +178,26 @@ Deviation deviation(const trace::Step& candidate, const Logical& candidate_logic
   }
   const auto difference =
       trace::subtract(candidate_logical.print.sketch, reference_logical.print.sketch);
-  result.norm = ratio(trace::sketch_norm(difference), reference_norm(reference_logical));
+  result.difference = trace::sketch_norm(difference);
+  result.reference = reference_norm(reference_logical);
+  result.norm = ratio(result.difference, result.reference);
   return result;
+}
+
+double value_of(const Deviation& deviation, Metric metric) {
+  switch (metric) {
+    case Metric::kNorm:
+      return deviation.norm;
+    case Metric::kRow:
+      return deviation.row;
+    case Metric::kColumn:
+      return deviation.column;
+    case Metric::kElement:
+      return deviation.element;
+    case Metric::kOperands:
+      break;
+  }
+  return -1;
 }
 
 }  // namespace nanhunt::oracle

@@ -5,6 +5,7 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/fisher_f.hpp>
 #include <cmath>
+#include <iterator>
 
 namespace nanhunt::oracle {
 namespace {
@@ -24,6 +25,9 @@ struct Moments {
   }
 };
 
+constexpr std::string_view kMetricNames[] = {"norm", "row", "element", "column", "operands"};
+static_assert(std::size(kMetricNames) == kMetrics);
+
 using Pools = std::map<PoolKey, Moments>;
 
 void add_metric(Pools& pools, const trace::What& what, Metric metric, double value) {
@@ -31,19 +35,28 @@ void add_metric(Pools& pools, const trace::What& what, Metric metric, double val
   pools[{what.site, what.phase, what.role, what.step, metric}].add(value);
 }
 
-void add_step(Pools& pools, const trace::Step& base, const std::vector<Logical>& base_logical,
-              const trace::TraceReader& base_reader, const trace::TraceReader& perturbed) {
-  const trace::Step step = perturbed.read_step(base.step);
+// A step of the unperturbed run.
+struct Base {
+  const trace::TraceReader& reader;
+  const trace::Step& step;
+  const std::vector<Logical>& logicals;
+};
+
+void add_step(Pools& pools, const Base& base, const trace::TraceReader& perturbed) {
+  const trace::Step step = perturbed.read_step(base.step.step);
   std::map<trace::What, const Logical*> reference;
-  for (const auto& logical : base_logical) reference[logical.what] = &logical;
+  for (const auto& logical : base.logicals) reference[logical.what] = &logical;
   for (const auto& logical : assemble(step, perturbed.facts())) {
     const auto found = reference.find(logical.what);
     if (found == reference.end()) continue;
-    const auto d = deviation(step, logical, &perturbed, base, *found->second, &base_reader);
+    const auto d = deviation(step, logical, &perturbed, base.step, *found->second, &base.reader);
     if (!d.comparable) continue;
-    add_metric(pools, logical.what, Metric::kNorm, d.norm);
-    add_metric(pools, logical.what, Metric::kRow, d.row);
-    add_metric(pools, logical.what, Metric::kElement, d.element);
+    if (d.reference == 0) {
+      add_metric(pools, logical.what, Metric::kOperands, d.difference);
+      continue;
+    }
+    for (const Metric metric : {Metric::kNorm, Metric::kRow, Metric::kColumn, Metric::kElement})
+      add_metric(pools, logical.what, metric, value_of(d, metric));
   }
 }
 
@@ -72,6 +85,10 @@ PoolKey kind_of(const PoolKey& key) {
 
 }  // namespace
 
+std::string_view name_of(Metric metric) {
+  return kMetricNames[static_cast<size_t>(metric)];
+}
+
 Bounds bounds_of(const Pool& pool, int64_t judged, const Thresholds& thresholds) {
   if (pool.mean_square == 0) return {0, 0};
   const double nu = degrees_of_freedom(pool);
@@ -97,7 +114,8 @@ Envelope build_envelope(const trace::TraceReader& base,
   for (const int64_t number : base.steps()) {
     const trace::Step step = base.read_step(number);
     const auto logical = assemble(step, base.facts());
-    for (const auto* run : perturbed) add_step(pools, step, logical, base, *run);
+    const Base step_of_base{base, step, logical};
+    for (const auto* run : perturbed) add_step(pools, step_of_base, *run);
   }
   Envelope envelope;
   envelope.key = key;

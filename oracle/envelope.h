@@ -5,15 +5,20 @@
 // and step, with a parametric tail. docs/rules.md has the derivation.
 //
 // Metrics of a deviation d = candidate - reference of one logical tensor:
-//   norm     ||d|| / ||reference||                       sketch at stats, values at full
-//   row      max over rows ||d_row|| / (||reference|| / sqrt(rows))          full
-//   element  max |d_i| / rms(reference)                                      full
+//   norm      ||d|| / ||reference||                       sketch at stats, values at full
+//   row       max over rows ||d_row|| / (||reference|| / sqrt(rows))          full
+//   column    max over columns ||d_col|| / (||reference|| / sqrt(columns))    full
+//   element   max |d_i| / rms(reference)                                      full
+//   operands  ||d|| / ||sum of |terms| || where the reference is 0 or what rounding leaves of it
+// Rows are the flattened leading dimensions, columns the last one. Of one row a column is an
+// element, of one column it is everything: then there is no such metric.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -23,18 +28,30 @@
 
 namespace nanhunt::oracle {
 
-enum class Metric { kNorm, kRow, kElement };
+// Names and numbers of kept files follow these; append only, and raise kEnvelopeVersion.
+enum class Metric { kNorm, kRow, kElement, kColumn, kOperands };
+inline constexpr int kMetrics = 5;
+// Of what a pool holds: part of the key that a kept envelope is found by.
+inline constexpr int kEnvelopeVersion = 2;
 
 struct Deviation {
   bool comparable = false;
-  std::string why_not;  // masks differ, shapes differ, zero reference, no values ...
-  double norm = 0;
-  double row = -1;  // -1: no values
+  std::string why_not;  // masks differ, shapes differ, no values ...
+  double norm = 0;      // infinite where the reference is 0
+  double row = -1;      // -1: no values
   double element = -1;
+  double column = -1;      // -1: no values, one row, or one column
+  double difference = 0;   // ||d||
+  double reference = 0;    // ||reference||
   int64_t worst_row = -1;  // flattened leading index
+  int64_t worst_column = -1;
   int64_t worst_element = -1;
   bool equal = false;  // value digests equal (not partial), or exactly zero difference
 };
+
+// Of norm, row, column and element; below 0 where there is none.
+double value_of(const Deviation& deviation, Metric metric);
+std::string_view name_of(Metric metric);
 
 // The distribution of one metric's square over the perturbed runs: its mean at one site, and the
 // shape of its tail, that of a scaled chi-square whose degrees of freedom follow from the relative
@@ -63,6 +80,8 @@ struct Bounds {
 
 struct Envelope {
   std::string key;  // hash of subject, shapes, dtypes, split, library, ISA
+  // Of `operands` the pools hold ||d|| itself, and only where the reference is 0: elsewhere it is
+  // that of `norm` times ||reference||, which all runs share.
   std::map<PoolKey, Pool> pools;
 
   // Bounds for a deviation of that place: above `hi` is out of rule, below `lo` is healthy, between

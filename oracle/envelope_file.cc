@@ -10,11 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kMetricNames[] = {"norm", "row", "element"};
-
 Metric metric_from(const std::string& name) {
-  for (int i = 0; i < 3; ++i) {
-    if (name == kMetricNames[i]) return static_cast<Metric>(i);
+  for (int i = 0; i < kMetrics; ++i) {
+    if (name == name_of(static_cast<Metric>(i))) return static_cast<Metric>(i);
   }
   throw std::invalid_argument("metric " + name);
 }
@@ -35,7 +33,7 @@ void write_envelope(const Envelope& envelope, const std::filesystem::path& path)
                      {"phase", trace::name_of(key.phase)},
                      {"role", key.role},
                      {"step", key.step},
-                     {"metric", kMetricNames[static_cast<int>(key.metric)]},
+                     {"metric", name_of(key.metric)},
                      {"samples", pool.samples},
                      {"mean_square", pool.mean_square},
                      {"relative_variance", pool.relative_variance},
@@ -44,7 +42,9 @@ void write_envelope(const Envelope& envelope, const std::filesystem::path& path)
   }
   const auto part = path.string() + ".part";
   std::ofstream file(part);
-  file << json{{"nanhunt_envelope", 1}, {"key", envelope.key}, {"pools", pools}}.dump(1) << "\n";
+  file << json{{"nanhunt_envelope", kEnvelopeVersion}, {"key", envelope.key}, {"pools", pools}}
+              .dump(1)
+       << "\n";
   file.close();
   std::error_code failed;
   if (file) std::filesystem::rename(part, path, failed);
@@ -60,7 +60,8 @@ Envelope read_envelope(const std::filesystem::path& path) {
   if (!file) throw trace::Error(trace::ErrorKind::kUsage, path.string() + ": cannot be read");
   try {
     const json document = json::parse(file);
-    if (document.at("nanhunt_envelope") != 1) throw std::invalid_argument("another version");
+    if (document.at("nanhunt_envelope") != kEnvelopeVersion)
+      throw std::invalid_argument("of another version of nanhunt: calibrate again");
     Envelope envelope;
     envelope.key = document.at("key");
     for (const auto& entry : document.at("pools")) {

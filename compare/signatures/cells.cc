@@ -84,8 +84,9 @@ std::optional<Cells> compared_cells(const SignatureInput& input) {
     return cells;
   }
   if (input.judge.envelope == nullptr || !by_envelope(finding.what.phase)) return std::nullopt;
-  const auto bounds = input.judge.envelope->bounds(
-      finding.what, oracle::Metric::kElement, input.judge.records_judged, *input.judge.thresholds);
+  const auto bounds =
+      input.judge.envelope->bounds(finding.what, oracle::Metric::kElement,
+                                   input.judge.deviations_judged, *input.judge.thresholds);
   if (!bounds) return std::nullopt;
   const double allowed = bounds->hi * std::sqrt(pair->reference->print.sum_squares /
                                                 static_cast<double>(pair->reference->count));

@@ -61,7 +61,7 @@ std::optional<Signature> only_late_positions(const SignatureInput& input) {
   const int axis = token_axis(input.side.record(input.draft.record));
   const auto bounds =
       input.judge.envelope->bounds(pair->candidate->what, oracle::Metric::kRow,
-                                   input.judge.records_judged, *input.judge.thresholds);
+                                   input.judge.deviations_judged, *input.judge.thresholds);
   if (axis < 0 || !bounds) return std::nullopt;
   const Positions positions = count_positions(input, *pair, axis, bounds->hi);
   const auto first = std::ranges::find_if(positions.out, [](int64_t count) { return count > 0; });

@@ -112,6 +112,10 @@ class ErrorTester::Impl {
     return test;
   }
 
+  double norm_of_magnitudes() const {
+    return bounds_.likely > 0 ? std::sqrt(sums_.inside_squares.total()) / bounds_.likely : 0;
+  }
+
  private:
   void add_one_by_one(Values found, Values values, Values magnitudes, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -179,6 +183,9 @@ void ErrorTester::add_dependence(Values found, Values values, Values magnitudes)
 }
 ErrorTest ErrorTester::result() const {
   return impl_->result();
+}
+double ErrorTester::norm_of_magnitudes() const {
+  return impl_->norm_of_magnitudes();
 }
 
 double ErrorTest::suspicious() const {

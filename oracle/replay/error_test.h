@@ -60,6 +60,9 @@ class ErrorTester {
   void add_dependence(std::span<const double> found, std::span<const double> values,
                       std::span<const double> magnitudes);
   ErrorTest result() const;
+  // Root of the sum of squares of the magnitudes, over the elements that were compared; 0 where the
+  // op rounds nothing.
+  double norm_of_magnitudes() const;
 
  private:
   class Impl;

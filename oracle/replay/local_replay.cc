@@ -65,10 +65,12 @@ struct Outcome {
   Replayed replayed = Replayed::kNot;
   std::optional<Finding> finding;
   std::string why_not;
+  TermSize terms;
 };
 
 struct Tested {
   ErrorTest test;
+  TermSize terms;
   std::vector<std::string> derivative_of;
 };
 
@@ -82,6 +84,7 @@ std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceRe
       tester.emplace(rounding_of(record, block.roundings), block.roundings, lambda,
                      elements_of(record));
       tested.derivative_of = block.derivative_of;
+      tested.terms.roundings = block.roundings;
     }
     tester->add(block.found, block.values, block.magnitudes);
   };
@@ -95,6 +98,7 @@ std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceRe
         why_not);
   }
   tested.test = tester->result();
+  tested.terms.norm = tester->norm_of_magnitudes();
   return tested;
 }
 
@@ -108,6 +112,7 @@ Outcome replay_record(const ReplayIndex& index, const trace::TraceReader& reader
     outcome.why_not = "operands are not finite";
     return outcome;
   }
+  outcome.terms = tested->terms;
   outcome.replayed = test.proven > 1         ? Replayed::kProven
                      : test.suspicious() > 1 ? Replayed::kSuspicious
                                              : Replayed::kWithin;
@@ -208,10 +213,12 @@ LocalReplay replay_step(const RuleInput& input) {
   }
   if (todo.empty()) return result;
   auto outcomes = Workers(input, todo).run();
+  result.terms.resize(input.step.records.size());
   for (size_t i = 0; i < todo.size(); ++i) {
     Outcome& outcome = outcomes[i];
     const Record& record = record_at(input.step, todo[i]);
     result.by_record[static_cast<size_t>(todo[i])] = outcome.replayed;
+    result.terms[static_cast<size_t>(todo[i])] = outcome.terms;
     if (outcome.replayed != Replayed::kNot) {
       ++result.replayed;
     } else {

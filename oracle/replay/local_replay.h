@@ -28,9 +28,18 @@ enum class Replayed : uint8_t {
   kProven,      // out of the deterministic bound
 };
 
+// How large the terms of a record are that was computed again, whatever they left of each other:
+// norm of the magnitudes of Recomputed, and its roundings; 0 where there are none. Below 0: not
+// computed again.
+struct TermSize {
+  double norm = -1;
+  double roundings = 0;
+};
+
 struct LocalReplay {
   std::vector<Finding> findings;    // by record, in the order of the step
   std::vector<Replayed> by_record;  // one a record
+  std::vector<TermSize> terms;      // one a record; empty without values
   int64_t replayed = 0;
   // Records with values and links that were not computed again, by kind of site, phase and reason.
   std::map<std::string, int64_t> not_replayed;

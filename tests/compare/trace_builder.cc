@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -26,6 +27,16 @@ std::vector<std::byte> cast(const Values& values) {
   return bytes;
 }
 
+// Of values that the type holds: the upper halves of their bits.
+std::vector<std::byte> upper_halves(const Values& values) {
+  std::vector<std::byte> bytes(values.size() * 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto half = static_cast<uint16_t>(std::bit_cast<uint32_t>(values[i]) >> 16);
+    std::memcpy(bytes.data() + i * 2, &half, 2);
+  }
+  return bytes;
+}
+
 std::vector<std::byte> pack(const Values& values, DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -34,6 +45,8 @@ std::vector<std::byte> pack(const Values& values, DType dtype) {
       return cast<double>(values);
     case DType::kFloat16:
       return cast<_Float16>(values);
+    case DType::kBFloat16:
+      return upper_halves(values);
     case DType::kInt64:
       return cast<int64_t>(values);
     case DType::kBool:
@@ -266,8 +279,8 @@ oracle::Envelope envelope_around(const TraceSource& trace, double healthy) {
   for (const int64_t number : trace.steps) {
     const trace::Step step = trace.read_step(number);
     for (const auto& [what, records] : step.by_what()) {
-      for (const auto metric :
-           {oracle::Metric::kNorm, oracle::Metric::kRow, oracle::Metric::kElement}) {
+      for (const auto metric : {oracle::Metric::kNorm, oracle::Metric::kRow,
+                                oracle::Metric::kColumn, oracle::Metric::kElement}) {
         // Twice what the runs of these tests show, as an injected rounding is more than a real one.
         const double size = (metric == oracle::Metric::kElement ? 8 : 2) * healthy;
         oracle::Pool pool;

@@ -90,7 +90,8 @@ class TemporaryFolder {
 };
 
 oracle::Thresholds thresholds();
-// Pools for every place of the trace: healthy norm, row and element deviations around that size.
+// Pools for every place of the trace: healthy norm, row, column and element deviations around that
+// size.
 oracle::Envelope envelope_around(const TraceSource& trace, double healthy);
 
 }  // namespace nanhunt::compare::test

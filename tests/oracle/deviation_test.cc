@@ -65,6 +65,26 @@ TEST_P(DeviationByValues, TheFirstOfEqualDifferencesIsTheWorst) {
   EXPECT_EQ(deviation_of(candidate, trusted).worst_element, 1);
 }
 
+TEST_P(DeviationByValues, AColumnIsHeldAgainstTheAverageColumn) {
+  const Values trusted = reference();
+  Values candidate = trusted;
+  const auto width = static_cast<size_t>(columns());
+  double squares = 0, norm = 0;
+  for (size_t i = 0; i < elements(); ++i) {
+    if (i % width == width / 2) candidate[i] += 0.25f;
+    if (i % width == width / 2)
+      squares += std::pow(static_cast<double>(candidate[i]) - trusted[i], 2);
+    norm += double{trusted[i]} * trusted[i];
+  }
+  const Deviation found = deviation_of(candidate, trusted);
+  if (width == 1) {  // the whole tensor
+    EXPECT_EQ(found.column, -1);
+    return;
+  }
+  EXPECT_EQ(found.worst_column, static_cast<int64_t>(width / 2));
+  EXPECT_NEAR(found.column, std::sqrt(squares / (norm / static_cast<double>(width))), 1e-12);
+}
+
 // Both have it, so it is no difference; and it hides none.
 TEST_P(DeviationByValues, WhatIsNotFiniteCountsForNothing) {
   Values candidate = reference();

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/compare/trace_builder.h"
 #include "trace/error.h"
 
 namespace nanhunt::oracle {
@@ -69,6 +70,38 @@ TEST(Envelope, AFewTimesTheHealthyLevelIsOut) {
 TEST(Envelope, WhatNeverDeviatesMayNotDeviate) {
   const auto bounds = bounds_of(Pool{6, 0, 0, 5, 0}, 100, Thresholds::installed());
   EXPECT_EQ(bounds.hi, 0);
+}
+
+// Where the reference is 0, nothing is relative to it.
+TEST(Envelope, OfAZeroReferenceHoldsTheDeviationItself) {
+  const compare::test::TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const compare::test::Values& values) {
+    compare::test::TraceBuilder builder;
+    builder.add({.site = "key.bias", .phase = trace::Phase::kBackward, .role = "grad"}, values,
+                compare::test::copies({4}));
+    builder.write(folder.path() / name);
+    return trace::TraceReader(folder.path() / name);
+  };
+  const auto base = write("base", {0, 0, 0, 0});
+  const auto one = write("1", {3e-4f, 0, 0, 0}), two = write("2", {0, 0, -4e-4f, 0}),
+             same = write("3", {0, -0.0f, 0, 0});
+  const Envelope envelope = build_envelope(base, {&one, &two, &same}, "k");
+  ASSERT_EQ(envelope.pools.size(), 1u);
+  const auto& [key, pool] = *envelope.pools.begin();
+  EXPECT_EQ(key.metric, Metric::kOperands);
+  EXPECT_EQ(pool.samples, 3);
+  EXPECT_NEAR(pool.mean_square, (9e-8 + 16e-8) / 3, 1e-13);
+}
+
+TEST(Envelope, FilesOfAnOlderVersionAreRefused) {
+  const auto path = testing::TempDir() + "envelope-old.json";
+  std::ofstream(path) << R"({"nanhunt_envelope": 1, "key": "k", "pools": []})";
+  try {
+    read_envelope(path);
+    FAIL() << "read";
+  } catch (const trace::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("calibrate again"), std::string::npos);
+  }
 }
 
 TEST(Envelope, FilesRoundTripAndForeignOnesAreRefused) {
