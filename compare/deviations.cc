@@ -44,7 +44,11 @@ void judge_exactly(Comparison& pair, const trace::Record& a, const trace::Record
   pair.standing = within ? Standing::kWithin : Standing::kOut;
 }
 
-constexpr Metric kOfValues[] = {Metric::kRow, Metric::kColumn, Metric::kElement};
+constexpr Metric kOfValues[] = {Metric::kRow, Metric::kColumn, Metric::kElement, Metric::kSign};
+
+// A rounding of a factor that all values share, in the type that the op computes in, is so many
+// times less than a rounding of the values.
+constexpr double kMuchCoarser = 16;
 
 void judge_metric(Comparison& pair, const Judge& judge, const trace::What& what, Metric metric,
                   double value, double& worst) {
@@ -114,8 +118,9 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
   } else if (judge.envelope == nullptr) {
     pair.why_not = "no envelope";
   } else if (!judge_by_operands(pair, candidate, reference, judge)) {
-    judge_by_envelope(pair, judge, mine.what,
-                      without_norm_factor(pair.deviation, factor, mine, other));
+    oracle::Deviation left = without_norm_factor(pair.deviation, factor, mine, other);
+    if (!is_sign_judged(first, second)) left.sign = 0;
+    judge_by_envelope(pair, judge, mine.what, left);
   }
   return pair;
 }
@@ -129,6 +134,7 @@ bool by_envelope(Phase phase) {
 
 std::string unit_of(Metric metric) {
   if (metric == Metric::kOperands) return "relative to its operands";
+  if (metric == Metric::kSign) return "excess of one sign over root n";
   return "relative " + std::string(name_of(metric));
 }
 
@@ -139,6 +145,14 @@ int64_t count_deviations(const SideStep& side) {
     count += 1 + (values ? static_cast<int64_t>(std::size(kOfValues)) : 0);
   }
   return count;
+}
+
+bool is_sign_judged(const trace::Record& candidate, const trace::Record& reference) {
+  const auto coarser = [&](trace::DType a, trace::DType b) {
+    return std::max(trace::unit_roundoff(a), trace::unit_roundoff(b));
+  };
+  return coarser(candidate.storage, reference.storage) >=
+         kMuchCoarser * coarser(candidate.compute, reference.compute);
 }
 
 Standing stand(double norm, const std::optional<oracle::Bounds>& bounds) {

@@ -56,6 +56,10 @@ std::string unit_of(oracle::Metric metric);
 // Metrics of the step's logical tensors that can be judged.
 int64_t count_deviations(const SideStep& side);
 bool by_envelope(trace::Phase phase);
+// Whether deviations of one sign tell of a biased rounding: where the recorded types are so much
+// coarser than those that the ops of both sides compute in that no common factor (a denominator, a
+// row's scale), rounded there, can have moved all values by as much.
+bool is_sign_judged(const trace::Record& candidate, const trace::Record& reference);
 // Why a comparison is left unjudged on purpose.
 inline constexpr std::string_view kByRulesOnly = "judged by rules only";
 

@@ -17,6 +17,11 @@ double error_of(const Comparison& pair) {
   return pair.metric == oracle::Metric::kOperands ? pair.measured : pair.deviation.norm;
 }
 
+// What no part of a tensor has more of than another.
+bool is_of_the_whole(oracle::Metric metric) {
+  return metric == oracle::Metric::kSign;
+}
+
 bool same_box(const SideStep& side, const Piece& a, const Piece& b) {
   const auto& one = side.record(a.record).placement->regions[static_cast<size_t>(a.region)];
   const auto& two = side.record(b.record).placement->regions[static_cast<size_t>(b.region)];
@@ -127,7 +132,7 @@ void judge_parts(SideStep& candidate, const SideStep& reference, const Judge& ju
   for (const int index : holders) {
     candidate.judged[static_cast<size_t>(index)] = {pair.standing, error, pair.high};
   }
-  if (pair.standing == Standing::kUnjudged) return;
+  if (pair.standing == Standing::kUnjudged || is_of_the_whole(pair.metric)) return;
   const bool differing_copies = std::ranges::any_of(logical.copies, [&](const Piece& copy) {
     return std::ranges::any_of(logical.pieces, [&](const Piece& piece) {
       return same_box(candidate, piece, copy) &&

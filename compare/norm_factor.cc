@@ -66,6 +66,7 @@ oracle::Deviation without_norm_factor(const oracle::Deviation& deviation, const 
                        : is_gradient(what, Phase::kUnscaled) ? factor.unscaled
                                                              : 1;
   if (ratio == 1 || reference.statistics.rms() == 0) return result;
+  result.sign = 0;  // a common factor has one sign
   result.norm = std::min(deviation.norm, sketch_distance(scaled(candidate.print.sketch, 1 / ratio),
                                                          reference.print.sketch, reference.print));
   // A row, a column or an element is at most so many times the average.

@@ -52,6 +52,12 @@ std::string size_of(const Comparison& pair) {
          "; ||candidate - reference|| = " + short_number(pair.deviation.difference);
 }
 
+std::string signs_of(const Comparison& pair, const Logical& logical) {
+  const double mean = pair.deviation.sign / std::sqrt(static_cast<double>(logical.count));
+  return "; of all values " + short_number(std::abs(mean)) + " more are off " +
+         (mean < 0 ? "towards 0 than away from it" : "away from 0 than towards it");
+}
+
 std::string evidence_of(const SideStep& side, const Comparison& pair, bool told_apart) {
   if (pair.rule == kSameData) return "integer data differ from the reference";
   const Logical& logical = side.logicals[static_cast<size_t>(pair.candidate)];
@@ -62,6 +68,7 @@ std::string evidence_of(const SideStep& side, const Comparison& pair, bool told_
   text += size_of(pair);
   if (pair.deviation.row >= 0 && pair.metric != oracle::Metric::kOperands)
     text += worst_of_values(side, logical, pair.deviation);
+  if (pair.metric == oracle::Metric::kSign) text += signs_of(pair, logical);
   text += "; the " + std::string(name_of(pair.metric)) + " may be " + short_number(pair.high);
   if (!told_apart) text += "; the shards' holders cannot be told apart without values";
   return text;

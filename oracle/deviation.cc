@@ -48,7 +48,7 @@ bool has_columns(const Logical& logical) {
 // What a row adds. Elements go to lane index % kLanes, and the lanes are added from
 // the first to the last: the sums do not depend on the machine.
 struct Lanes {
-  double difference[kLanes] = {}, reference[kLanes] = {}, largest[kLanes] = {};
+  double difference[kLanes] = {}, reference[kLanes] = {}, largest[kLanes] = {}, sign[kLanes] = {};
 
   // Elements that are not finite on one side count for nothing: the masks are equal.
   void add(int64_t lane, double a, double b, double& column) {
@@ -57,6 +57,7 @@ struct Lanes {
     const double d = finite ? a - b : 0, kept = finite ? b : 0, size = std::abs(d);
     difference[lane] += d * d;
     column += d * d;
+    sign[lane] += static_cast<double>(d * kept > 0) - static_cast<double>(d * kept < 0);
     reference[lane] += kept * kept;
     largest[lane] = size > largest[lane] ? size : largest[lane];
   }
@@ -96,6 +97,7 @@ class ValueComparison {
       const double squares = sum(lanes.difference);
       difference_squares_ += squares;
       reference_squares_ += sum(lanes.reference);
+      signs_ += sum(lanes.sign);
       const double largest = *std::ranges::max_element(lanes.largest);
       if (largest > largest_) {
         largest_ = largest;
@@ -118,6 +120,7 @@ class ValueComparison {
     deviation.element = ratio(largest_, norm / std::sqrt(elements));
     deviation.worst_row = worst_row_;
     deviation.worst_element = worst_element_;
+    deviation.sign = signs_ / std::sqrt(elements);
     deviation.equal = difference_squares_ == 0;
     if (rows_ > 1 && row_length_ > 1) write_column(norm, deviation);
   }
@@ -133,6 +136,7 @@ class ValueComparison {
   int64_t rows_, row_length_;
   std::vector<double> columns_;  // sums of squares of the differences
   double difference_squares_ = 0, reference_squares_ = 0, largest_ = 0, largest_row_ = 0;
+  double signs_ = 0;
   int64_t worst_row_ = -1, worst_element_ = -1;
 };
 
@@ -194,6 +198,8 @@ double value_of(const Deviation& deviation, Metric metric) {
       return deviation.column;
     case Metric::kElement:
       return deviation.element;
+    case Metric::kSign:
+      return deviation.row < 0 ? -1 : std::abs(deviation.sign);
     case Metric::kOperands:
       break;
   }

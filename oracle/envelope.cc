@@ -25,7 +25,8 @@ struct Moments {
   }
 };
 
-constexpr std::string_view kMetricNames[] = {"norm", "row", "element", "column", "operands"};
+constexpr std::string_view kMetricNames[] = {"norm",   "row",      "element",
+                                             "column", "operands", "sign"};
 static_assert(std::size(kMetricNames) == kMetrics);
 
 using Pools = std::map<PoolKey, Moments>;
@@ -55,7 +56,8 @@ void add_step(Pools& pools, const Base& base, const trace::TraceReader& perturbe
       add_metric(pools, logical.what, Metric::kOperands, d.difference);
       continue;
     }
-    for (const Metric metric : {Metric::kNorm, Metric::kRow, Metric::kColumn, Metric::kElement})
+    for (const Metric metric :
+         {Metric::kNorm, Metric::kRow, Metric::kColumn, Metric::kElement, Metric::kSign})
       add_metric(pools, logical.what, metric, value_of(d, metric));
   }
 }
@@ -104,7 +106,9 @@ std::optional<Bounds> Envelope::bounds(const trace::What& what, Metric metric, i
                                        const Thresholds& thresholds) const {
   const auto found = pools.find({what.site, what.phase, what.role, what.step, metric});
   if (found == pools.end()) return std::nullopt;
-  return bounds_of(found->second, judged, thresholds);
+  Pool pool = found->second;
+  if (metric == Metric::kSign) pool.mean_square = std::max(pool.mean_square, kIndependentSigns);
+  return bounds_of(pool, judged, thresholds);
 }
 
 Envelope build_envelope(const trace::TraceReader& base,

@@ -9,6 +9,7 @@
 //   row       max over rows ||d_row|| / (||reference|| / sqrt(rows))          full
 //   column    max over columns ||d_col|| / (||reference|| / sqrt(columns))    full
 //   element   max |d_i| / rms(reference)                                      full
+//   sign      |sum of sign(d_i reference_i)| / sqrt(elements)                 full
 //   operands  ||d|| / ||sum of |terms| || where the reference is 0 or what rounding leaves of it
 // Rows are the flattened leading dimensions, columns the last one. Of one row a column is an
 // element, of one column it is everything: then there is no such metric.
@@ -29,8 +30,8 @@
 namespace nanhunt::oracle {
 
 // Names and numbers of kept files follow these; append only, and raise kEnvelopeVersion.
-enum class Metric { kNorm, kRow, kElement, kColumn, kOperands };
-inline constexpr int kMetrics = 5;
+enum class Metric { kNorm, kRow, kElement, kColumn, kOperands, kSign };
+inline constexpr int kMetrics = 6;
 // Of what a pool holds: part of the key that a kept envelope is found by.
 inline constexpr int kEnvelopeVersion = 2;
 
@@ -41,6 +42,7 @@ struct Deviation {
   double row = -1;      // -1: no values
   double element = -1;
   double column = -1;      // -1: no values, one row, or one column
+  double sign = 0;         // metric `sign` with its sign: above 0, away from 0; only with values
   double difference = 0;   // ||d||
   double reference = 0;    // ||reference||
   int64_t worst_row = -1;  // flattened leading index
@@ -49,7 +51,7 @@ struct Deviation {
   bool equal = false;  // value digests equal (not partial), or exactly zero difference
 };
 
-// Of norm, row, column and element; below 0 where there is none.
+// Of norm, row, column, element and sign; below 0 where there is none.
 double value_of(const Deviation& deviation, Metric metric);
 std::string_view name_of(Metric metric);
 
@@ -90,6 +92,9 @@ struct Envelope {
   std::optional<Bounds> bounds(const trace::What& what, Metric metric, int64_t judged,
                                const Thresholds& thresholds) const;
 };
+
+// What `sign` is at least, as a mean square, over healthy runs: that of independent signs.
+inline constexpr double kIndependentSigns = 1;
 
 Bounds bounds_of(const Pool& pool, int64_t judged, const Thresholds& thresholds);
 
