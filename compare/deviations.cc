@@ -8,6 +8,7 @@
 
 #include "compare/norm_factor.h"
 #include "compare/operand_scale.h"
+#include "oracle/growth.h"
 #include "trace/dtype.h"
 
 namespace nanhunt::compare {
@@ -78,6 +79,40 @@ void judge_by_envelope(Comparison& pair, const Judge& judge, const trace::What& 
   if (pair.standing == Standing::kUnjudged) pair.why_not = "no envelope for this kind of site";
 }
 
+// Out by itself, where its own deviation is in doubt: not where that is healthy.
+void judge_by_growth(Comparison& pair, const Judge& judge, const trace::What& what,
+                     const std::vector<int>& inputs, const std::vector<double>& errors) {
+  if (pair.standing != Standing::kUndecided || pair.metric == Metric::kOperands) return;
+  const auto healthy_in = judge.envelope->healthy(what, Metric::kInputs);
+  const auto bounds =
+      judge.envelope->bounds(what, Metric::kGrowth, judge.deviations_judged, *judge.thresholds);
+  const auto in = oracle::error_in(inputs, errors);
+  if (!healthy_in || !bounds || !in) return;
+  const double growth = oracle::growth(pair.deviation.norm, *in, *healthy_in);
+  if (growth <= bounds->hi) return;
+  pair.standing = Standing::kOut;
+  pair.metric = Metric::kGrowth;
+  pair.measured = growth;
+  pair.low = bounds->lo;
+  pair.high = bounds->hi;
+}
+
+// The reference says what goes into what: it is the same in every layout.
+void judge_by_growth(std::vector<Comparison>& pairs, const SideStep& candidate,
+                     const SideStep& reference, const Judge& judge) {
+  if (judge.envelope == nullptr) return;
+  std::vector<double> errors(reference.logicals.size(), -1);
+  for (const Comparison& pair : pairs) {
+    if (pair.deviation.equal || pair.deviation.comparable)
+      errors[static_cast<size_t>(pair.reference)] = pair.deviation.equal ? 0 : pair.deviation.norm;
+  }
+  const auto inputs = oracle::linked_inputs(*reference.step, reference.logicals);
+  for (Comparison& pair : pairs) {
+    judge_by_growth(pair, judge, candidate.logicals[static_cast<size_t>(pair.candidate)].what,
+                    inputs[static_cast<size_t>(pair.reference)], errors);
+  }
+}
+
 Comparison judge_pair(const SideStep& candidate, const SideStep& reference, const Judge& judge,
                       const NormFactor& factor, int a, int b) {
   const Logical& mine = candidate.logicals[static_cast<size_t>(a)];
@@ -135,14 +170,15 @@ bool by_envelope(Phase phase) {
 std::string unit_of(Metric metric) {
   if (metric == Metric::kOperands) return "relative to its operands";
   if (metric == Metric::kSign) return "excess of one sign over root n";
+  if (metric == Metric::kGrowth) return "error out over error in";
   return "relative " + std::string(name_of(metric));
 }
 
 int64_t count_deviations(const SideStep& side) {
-  int64_t count = 0;  // the norm, and what values add
+  int64_t count = 0;  // norm and growth, and what values add
   for (const Logical& logical : side.logicals) {
     const bool values = side.source->reader != nullptr && has_values(*side.step, logical);
-    count += 1 + (values ? static_cast<int64_t>(std::size(kOfValues)) : 0);
+    count += 2 + (values ? static_cast<int64_t>(std::size(kOfValues)) : 0);
   }
   return count;
 }
@@ -184,6 +220,7 @@ Comparisons compare_steps(const SideStep& candidate, const SideStep& reference,
       result.compared += result.pairs.back().standing != Standing::kUnjudged;
     }
   }
+  judge_by_growth(result.pairs, candidate, reference, judge);
   return result;
 }
 

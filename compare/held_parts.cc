@@ -19,7 +19,13 @@ double error_of(const Comparison& pair) {
 
 // What no part of a tensor has more of than another.
 bool is_of_the_whole(oracle::Metric metric) {
-  return metric == oracle::Metric::kSign;
+  return metric == oracle::Metric::kSign || metric == oracle::Metric::kGrowth;
+}
+
+double healthy_growth(const Judge& judge, const trace::What& what) {
+  if (judge.envelope == nullptr) return 1;
+  const double growth = judge.envelope->healthy(what, oracle::Metric::kGrowth).value_or(1);
+  return growth > 0 ? growth : 1;
 }
 
 bool same_box(const SideStep& side, const Piece& a, const Piece& b) {
@@ -80,7 +86,9 @@ void judge_by_values(SideStep& candidate, const SideStep& reference, const Judge
   bool any_out = false;
   for (const int index : holders) {
     auto& judged = candidate.judged[static_cast<size_t>(index)];
+    const double growth = judged.growth;
     judged = judge_norm(own_norm(candidate, index, window, pair.scale), pair, judge, logical.what);
+    judged.growth = growth;
     any_out = any_out || judged.standing == Standing::kOut;
   }
   if (any_out || pair.standing != Standing::kOut) return;
@@ -129,8 +137,9 @@ void judge_parts(SideStep& candidate, const SideStep& reference, const Judge& ju
   const auto& holders = candidate.holders[static_cast<size_t>(pair.candidate)];
   const auto& logical = candidate.logicals[static_cast<size_t>(pair.candidate)];
   const double error = error_of(pair);
+  const double growth = healthy_growth(judge, logical.what);
   for (const int index : holders) {
-    candidate.judged[static_cast<size_t>(index)] = {pair.standing, error, pair.high};
+    candidate.judged[static_cast<size_t>(index)] = {pair.standing, error, pair.high, growth};
   }
   if (pair.standing == Standing::kUnjudged || is_of_the_whole(pair.metric)) return;
   const bool differing_copies = std::ranges::any_of(logical.copies, [&](const Piece& copy) {

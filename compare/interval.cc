@@ -14,7 +14,7 @@ Interval interval_of(const SideStep& side, OriginWalk& walk, const std::vector<i
   struct Member {
     std::vector<int> records;
     int position = 0;
-    double error = 0, fresh = 0;
+    double error = 0, growth = 1, fresh = 0;
   };
   std::map<int, Member> members;  // by logical tensor
   std::vector<std::vector<int>> waiting{records};
@@ -28,8 +28,10 @@ Interval interval_of(const SideStep& side, OriginWalk& walk, const std::vector<i
     for (const int record : member.records) {
       member.position = std::min(member.position, side.order->position(record));
       member.error = std::max(member.error, side.judged[static_cast<size_t>(record)].error);
+      member.growth = side.judged[static_cast<size_t>(record)].growth;
     }
-    const double fresh = member.error * member.error - boundary.squared_error_in;
+    const double fresh =
+        member.error * member.error - member.growth * member.growth * boundary.squared_error_in;
     member.fresh = fresh > 0 ? std::sqrt(fresh) : 0;
     members.emplace(logical, std::move(member));
     std::map<int, std::vector<int>> next;

@@ -69,6 +69,8 @@ std::string evidence_of(const SideStep& side, const Comparison& pair, bool told_
   if (pair.deviation.row >= 0 && pair.metric != oracle::Metric::kOperands)
     text += worst_of_values(side, logical, pair.deviation);
   if (pair.metric == oracle::Metric::kSign) text += signs_of(pair, logical);
+  if (pair.metric == oracle::Metric::kGrowth)
+    text += "; its error is " + short_number(pair.measured) + " times that of its linked inputs";
   text += "; the " + std::string(name_of(pair.metric)) + " may be " + short_number(pair.high);
   if (!told_apart) text += "; the shards' holders cannot be told apart without values";
   return text;

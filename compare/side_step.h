@@ -28,6 +28,7 @@ struct Judgement {
   Standing standing = Standing::kUnjudged;
   double error = 0;    // relative norm of the deviation; 0 when unjudged
   double allowed = 0;  // upper bound of that norm
+  double growth = 1;   // healthy error of the tensor over that of its linked inputs; 1: not known
 };
 
 struct SideStep {

@@ -201,6 +201,8 @@ double value_of(const Deviation& deviation, Metric metric) {
     case Metric::kSign:
       return deviation.row < 0 ? -1 : std::abs(deviation.sign);
     case Metric::kOperands:
+    case Metric::kGrowth:
+    case Metric::kInputs:
       break;
   }
   return -1;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "oracle/growth.h"
+
 namespace nanhunt::oracle {
 namespace {
 
@@ -25,8 +27,8 @@ struct Moments {
   }
 };
 
-constexpr std::string_view kMetricNames[] = {"norm",   "row",      "element",
-                                             "column", "operands", "sign"};
+constexpr std::string_view kMetricNames[] = {"norm",     "row",  "element", "column",
+                                             "operands", "sign", "growth",  "inputs"};
 static_assert(std::size(kMetricNames) == kMetrics);
 
 using Pools = std::map<PoolKey, Moments>;
@@ -43,22 +45,49 @@ struct Base {
   const std::vector<Logical>& logicals;
 };
 
-void add_step(Pools& pools, const Base& base, const trace::TraceReader& perturbed) {
+// Adds a run's deviations; returns their norms by logical tensor of the base, -1 where there is
+// none.
+std::vector<double> add_step(Pools& pools, const Base& base, const trace::TraceReader& perturbed) {
   const trace::Step step = perturbed.read_step(base.step.step);
-  std::map<trace::What, const Logical*> reference;
-  for (const auto& logical : base.logicals) reference[logical.what] = &logical;
+  std::map<trace::What, size_t> reference;
+  for (size_t l = 0; l < base.logicals.size(); ++l) reference[base.logicals[l].what] = l;
+  std::vector<double> norms(base.logicals.size(), -1);
   for (const auto& logical : assemble(step, perturbed.facts())) {
     const auto found = reference.find(logical.what);
     if (found == reference.end()) continue;
-    const auto d = deviation(step, logical, &perturbed, base.step, *found->second, &base.reader);
+    const auto d =
+        deviation(step, logical, &perturbed, base.step, base.logicals[found->second], &base.reader);
     if (!d.comparable) continue;
     if (d.reference == 0) {
       add_metric(pools, logical.what, Metric::kOperands, d.difference);
       continue;
     }
+    norms[found->second] = d.norm;
     for (const Metric metric :
          {Metric::kNorm, Metric::kRow, Metric::kColumn, Metric::kElement, Metric::kSign})
       add_metric(pools, logical.what, metric, value_of(d, metric));
+  }
+  return norms;
+}
+
+// `runs`: what add_step returned of each. Pools hold the growth itself, errors of inputs below
+// their healthy ones included: what is judged later is less (growth.h), so their tail is long
+// enough.
+void add_growth(Pools& pools, const Base& base, const std::vector<std::vector<double>>& runs) {
+  const auto inputs = linked_inputs(base.step, base.logicals);
+  for (size_t l = 0; l < inputs.size(); ++l) {
+    std::vector<std::pair<double, double>> errors;  // in, out
+    for (const auto& norms : runs) {
+      const auto in = error_in(inputs[l], norms);
+      if (in && norms[l] >= 0) errors.emplace_back(*in, norms[l]);
+    }
+    // An input that no noise reached in some run says nothing about what an error there becomes.
+    if (std::ranges::any_of(errors, [](const auto& one) { return one.first == 0; })) continue;
+    const trace::What& what = base.logicals[l].what;
+    for (const auto& [in, out] : errors) {
+      add_metric(pools, what, Metric::kInputs, in);
+      add_metric(pools, what, Metric::kGrowth, growth(out, in, 0));
+    }
   }
 }
 
@@ -111,6 +140,12 @@ std::optional<Bounds> Envelope::bounds(const trace::What& what, Metric metric, i
   return bounds_of(pool, judged, thresholds);
 }
 
+std::optional<double> Envelope::healthy(const trace::What& what, Metric metric) const {
+  const auto found = pools.find({what.site, what.phase, what.role, what.step, metric});
+  if (found == pools.end()) return std::nullopt;
+  return std::sqrt(found->second.mean_square);
+}
+
 Envelope build_envelope(const trace::TraceReader& base,
                         const std::vector<const trace::TraceReader*>& perturbed,
                         const std::string& key) {
@@ -119,7 +154,9 @@ Envelope build_envelope(const trace::TraceReader& base,
     const trace::Step step = base.read_step(number);
     const auto logical = assemble(step, base.facts());
     const Base step_of_base{base, step, logical};
-    for (const auto* run : perturbed) add_step(pools, step_of_base, *run);
+    std::vector<std::vector<double>> norms;
+    for (const auto* run : perturbed) norms.push_back(add_step(pools, step_of_base, *run));
+    add_growth(pools, step_of_base, norms);
   }
   Envelope envelope;
   envelope.key = key;

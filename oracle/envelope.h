@@ -11,6 +11,7 @@
 //   element   max |d_i| / rms(reference)                                      full
 //   sign      |sum of sign(d_i reference_i)| / sqrt(elements)                 full
 //   operands  ||d|| / ||sum of |terms| || where the reference is 0 or what rounding leaves of it
+//   growth    norm / root of the sum of squares of the norms of its linked inputs (growth.h)
 // Rows are the flattened leading dimensions, columns the last one. Of one row a column is an
 // element, of one column it is everything: then there is no such metric.
 #pragma once
@@ -30,8 +31,9 @@
 namespace nanhunt::oracle {
 
 // Names and numbers of kept files follow these; append only, and raise kEnvelopeVersion.
-enum class Metric { kNorm, kRow, kElement, kColumn, kOperands, kSign };
-inline constexpr int kMetrics = 6;
+// kInputs is no metric to judge: the norms of the linked inputs together, for growth.
+enum class Metric { kNorm, kRow, kElement, kColumn, kOperands, kSign, kGrowth, kInputs };
+inline constexpr int kMetrics = 8;
 // Of what a pool holds: part of the key that a kept envelope is found by.
 inline constexpr int kEnvelopeVersion = 2;
 
@@ -91,6 +93,8 @@ struct Envelope {
   // norms were estimated from sketches, the pool holds the sketch's own error too.
   std::optional<Bounds> bounds(const trace::What& what, Metric metric, int64_t judged,
                                const Thresholds& thresholds) const;
+  // Root mean square of the metric over the perturbed runs; nullopt: no pool.
+  std::optional<double> healthy(const trace::What& what, Metric metric) const;
 };
 
 // What `sign` is at least, as a mean square, over healthy runs: that of independent signs.
