@@ -98,7 +98,8 @@ std::optional<Tested> test_record(const ReplayIndex& index, const trace::TraceRe
         why_not);
   }
   tested.test = tester->result();
-  tested.terms.norm = tester->norm_of_magnitudes();
+  const double terms = tester->norm_of_magnitudes();
+  if (std::isfinite(terms)) tested.terms.norm = terms;
   return tested;
 }
 

@@ -30,7 +30,7 @@ enum class Replayed : uint8_t {
 
 // How large the terms of a record are that was computed again, whatever they left of each other:
 // norm of the magnitudes of Recomputed, and its roundings; 0 where there are none. Below 0: not
-// computed again.
+// computed again, or beyond FP64.
 struct TermSize {
   double norm = -1;
   double roundings = 0;
