@@ -237,8 +237,10 @@ std::string unused_text(const std::string& name) {
   const size_t space = name.rfind(' ');
   NANHUNT_CHECK(space != std::string::npos);
   const KindFacts& facts = facts_of(kind_of(name.substr(0, space), name.substr(space + 1)));
-  return name + " is in the capsule, and this program has no such tensor; without it: " +
-         loss_text(facts);
+  return name +
+         " is in the capsule, and this program has no such tensor: it would be dropped; broken "
+         "from level " +
+         std::string(name_of(facts.breaks)) + " on";
 }
 
 bool same_layout(const Capsule& capsule, const trace::RunFacts& facts) {

@@ -3,9 +3,9 @@
 // bound is everything that is accepted and not yet sealed: in the queue and in the writer's hands.
 //
 // A thread reserves room first (this is where it waits), copies values, and then pushes, which
-// never waits. Rows wait for room as long as it takes. Values wait kValueWait and are then refused;
-// values that could never fit are refused at once. Values that must be kept wait as rows do; larger
-// ones than the bound wait until nothing else is held, and pass alone. A rank with kUnsealedRows rows not yet sealed,
+// never waits. Rows wait for room as long as it takes. Values wait kValueWait and are then refused,
+// at once when they could never fit. Values that must be kept wait as rows do; larger ones than the
+// bound until nothing else is held, and pass alone. A rank with kUnsealedRows rows not yet sealed,
 // the oldest of them older than kUnsealedAge, also waits: a disk that is too slow slows training
 // down rather than letting the loss of a killed process grow.
 //

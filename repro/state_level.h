@@ -26,9 +26,9 @@ struct StateComparison {
   std::vector<std::string> not_compared;     // bound to layouts that differ
 };
 
-// All values are read, one record at a time, and checked against their digests. Throws
-// Error(kUnreadable) when one of the capsules is not whole or a value is not what was written; copies that differ within one are a
-// difference.
+// All values are read, one record at a time, and held against their digests. Throws
+// Error(kUnreadable) when one of the capsules is not whole or a value is not what was written;
+// copies that differ within one are a difference.
 StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b);
 
 // Differences after some steps in tensors that were equal before them: what was another before says

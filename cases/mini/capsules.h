@@ -20,8 +20,8 @@ void write_capsule(RankContext& context, Model& model, const Batch& next, hooks:
 void resume_config(Config& config);
 
 // Fills the rank's parameters and moments from it, and checks the first batch. Throws
-// trace::Error(kUnreadable) naming what the capsule lacks, or has and this program has not, and what
-// is lost by it; with --resume-rebuild that is said on stderr instead, once, and the run goes on.
+// trace::Error(kUnreadable) naming what one of both lacks, capsule or program, and what is lost by
+// it; with --resume-rebuild that is said on stderr instead, once, and the run goes on.
 void resume_rank(RankContext& context, Model& model, const Batch& next);
 
 }  // namespace nanhunt::mini

@@ -111,6 +111,10 @@ TEST(Load, WhatNobodyWantsIsNamed) {
   const Plan plan = plan_load(Capsule(folder.path()), {matrix({}, 0, "param")}, 0, true);
   EXPECT_THAT(plan.unused, testing::Contains("optimizer step"));
   EXPECT_THAT(plan.unused, testing::Not(testing::Contains(std::string(kMatrix) + " param")));
+  EXPECT_THAT(plan.unused, testing::Not(testing::Contains("capsule run")));
+  EXPECT_EQ(unused_text("optimizer step"),
+            "optimizer step is in the capsule, and this program has no such tensor: it would be "
+            "dropped; broken from level state on");
 }
 
 TEST(Load, PricesAreOfWhatTheRankReads) {

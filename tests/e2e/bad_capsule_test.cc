@@ -186,8 +186,9 @@ TEST_F(OtherProgram, ATensorThatItDoesNotHaveIsNamedAndDroppedOnlyWhenTold) {
   const Ended refused = mini(words);
   EXPECT_EQ(refused.status, kUnreadable);
   EXPECT_THAT(refused.errors, HasSubstr("decoder.layers.1."));
-  EXPECT_THAT(refused.errors,
-              HasSubstr("is in the capsule, and this program has no such tensor; without it: "));
+  EXPECT_THAT(
+      refused.errors,
+      HasSubstr("is in the capsule, and this program has no such tensor: it would be dropped; "));
   EXPECT_THAT(refused.errors, HasSubstr("broken from level state on"));
   EXPECT_THAT(refused.output, Not(HasSubstr("loss")));
   std::vector<std::string> told = words;

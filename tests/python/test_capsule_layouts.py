@@ -61,11 +61,6 @@ class Layouts(unittest.TestCase):
 
     def check_other_layout(self, saving, loading):
         self.saved(saving)
-        told = self.run_job(loading, saving, "--resume=3", "--steps=3")
-        self.assertEqual(told.status, 3, told.output + told.errors[-3000:])
-        missing = {line for line in told.output.splitlines() if line.startswith("missing: ")}
-        self.assertEqual({line.split(" is bound to the layout")[0] for line in missing},
-                         {f"missing: {name}" for name in BOUND})
         out = self.folder / f"{saving}.in.{loading}"
         ended = self.run_job(loading, saving, "--resume=3", "--steps=3", "--rebuild", "--out", out)
         self.assertEqual(ended.status, 0, ended.output + ended.errors[-3000:])
@@ -100,6 +95,14 @@ class Layouts(unittest.TestCase):
 
     def test_one_process_is_the_same_state_under_fsdp_and_tp(self):
         self.check_other_layout("one", "fsdp_tp")
+
+    def test_what_is_bound_to_a_layout_is_refused_in_another_unless_told(self):
+        self.saved("fsdp")
+        told = self.run_job("one", "fsdp", "--resume=3", "--steps=3")
+        self.assertEqual(told.status, 3, told.output + told.errors[-3000:])
+        missing = {line for line in told.output.splitlines() if line.startswith("missing: ")}
+        self.assertEqual({line.split(" is bound to the layout")[0] for line in missing},
+                         {f"missing: {name}" for name in BOUND})
 
     def test_the_state_of_another_step_differs(self):
         """The twin: what is compared above can tell states apart."""

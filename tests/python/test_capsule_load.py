@@ -172,7 +172,7 @@ class Load(unittest.TestCase):
 
     def test_what_the_job_has_no_place_for_is_named(self):
         self.saved()
-        gone = "is in the capsule, and this program has no such tensor; without it: "
+        gone = "is in the capsule, and this program has no such tensor: it would be dropped; "
         for changed, names in (({"blocks": 1}, ("blocks.1.up.weight param ",
                                                 "blocks.1.up.weight exp_avg ")),
                                ({"sampler": None}, ("data.sampler state ",)),
@@ -194,7 +194,8 @@ class Load(unittest.TestCase):
         other.model.blocks[0].norm.double()
         other.capsules = capsule.Capsules(self.folder, other.model, **other.parts)
         reasons = self.missing(other)
-        self.assertIn("head.weight param is fp32 [3, 12] in the capsule, here fp32 [5, 12]", reasons)
+        self.assertIn("head.weight param is fp32 [3, 12] in the capsule, here fp32 [5, 12]",
+                      reasons)
         self.assertIn("blocks.0.norm.weight param is fp32 [12] in the capsule, here fp64 [12]",
                       reasons)
 
