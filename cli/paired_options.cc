@@ -20,12 +20,6 @@ constexpr int64_t kUsualSame = 8;
   throw trace::Error(trace::ErrorKind::kUsage, what);
 }
 
-bool counts_deviation(const repro::Criteria& criteria) {
-  return std::ranges::any_of(criteria.criteria, [](const repro::Criterion& criterion) {
-    return criterion.margin.of_deviation;
-  });
-}
-
 int count_of(int64_t number, const char* what) {
   if (number < 0 || number > kMostRuns)
     refuse(std::to_string(number) + " " + what + ": at most " + std::to_string(kMostRuns));

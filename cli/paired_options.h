@@ -9,7 +9,7 @@
 
 #include "ablate/case_file.h"
 #include "cli/options.h"
-#include "repro/paired_runs.h"
+#include "repro/paired_plan.h"
 
 namespace nanhunt::cli {
 

@@ -148,6 +148,28 @@ LevelReport curves_level(Bench& bench, const std::optional<PairedPlan>& plan, Pa
   return convergence_not_judged("needs runs of several seeds: " + ablate::quoted(words));
 }
 
+// Of a subject that cannot save its state: whole runs are all there is.
+Report curves_alone(Bench& bench, const oracle::Thresholds& thresholds, const PairedPlan& plan) {
+  const auto& the_case = bench.the_case();
+  Report report{ablate::describe(the_case.subject, the_case.failing) + " against " +
+                    ablate::describe(the_case.subject, the_case.reference),
+                {},
+                thresholds.sha256()};
+  const std::string why =
+      the_case.subject.path.string() + " has no `capsules =`: its runs cannot be saved";
+  for (const auto level : {capsule::Level::kState, capsule::Level::kReplay}) {
+    LevelReport none;
+    none.level = level;
+    none.observable = level == capsule::Level::kState ? "the state that was saved"
+                                                      : "every tensor of the steps after it";
+    none.threshold = "none";
+    none.evidence = {why};
+    report.levels.push_back(none);
+  }
+  report.levels.push_back(convergence_level(bench, plan));
+  return report;
+}
+
 Scope full_scope(const Bench& bench, int64_t at) {
   Scope scope;
   scope.steps = bench.the_case().steps;
@@ -204,9 +226,10 @@ Report save_and_resume(Bench& bench, const oracle::Thresholds& thresholds, int64
 
 Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int64_t at,
                          const std::optional<PairedPlan>& plan) {
+  const auto& the_case = bench.the_case();
+  if (plan && the_case.subject.capsules.empty()) return curves_alone(bench, thresholds, *plan);
   check_step(bench, at);
   Scope scope = full_scope(bench, at);
-  const auto& the_case = bench.the_case();
   Report report{"saved at step " + std::to_string(at) + " with " +
                     ablate::describe(the_case.subject, the_case.failing) + ", resumed with " +
                     ablate::describe(the_case.subject, the_case.reference),

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ablate/bench.h"
-#include "repro/paired_runs.h"
+#include "repro/paired_plan.h"
 #include "repro/report.h"
 
 namespace nanhunt::repro {
@@ -19,7 +19,8 @@ Report save_and_resume(ablate::Bench& bench, const oracle::Thresholds& threshold
 
 // The capsule that the failing side saves at `at` is loaded by the layout of the reference side:
 // the same logical state, and the same steps after it inside the envelope? The toggles that are no
-// layout differ, too, where the case has such.
+// layout differ, too, where the case has such. With a plan, a subject that cannot save its state is
+// judged by its curves alone.
 Report layout_and_layout(ablate::Bench& bench, const oracle::Thresholds& thresholds, int64_t at,
                          const std::optional<PairedPlan>& plan = std::nullopt);
 

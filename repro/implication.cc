@@ -39,8 +39,8 @@ std::string of_replay(const Verdicts& is) {
     return is_different(is.state)
                ? "expected: the state differs"
                : "from one state the step gives another result: data, RNG, kernels or "
-                 "configuration; states drift apart from here on, and convergence is broken with "
-                 "it unless its own level says otherwise";
+                 "configuration; states and curves drift apart from here on, and whether they are "
+                 "still equivalent only level convergence says";
   }
   if (is.replay == LevelVerdict::kEqual)
     return "the same run, bit for bit: convergence cannot differ over these steps";

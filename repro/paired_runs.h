@@ -1,54 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of several seeds of a case, in pairs, and the loss curves that they leave: what the
-// convergence level of a case is judged by (docs/repro.md).
-//
-//   kResume   A: straight runs of the failing side. B: runs that go on from the capsule that A
-//   saved
-//             at `at`. The curves are of the steps from there on.
-//   kLayouts  A: runs of the reference side, B: of the failing side, whole.
-//
-// A/A pairs: side A as it is, and with each initial parameter moved by one ulp
-// (trace::Perturbation), on seeds that no pair has: the margin must not come from what it judges.
-// Seeds count from the case's own value of the parameter that the subject names as its seed: pairs
-// first, then A/A pairs. Capture: statistics of the phase loss alone.
+// The runs of a plan (paired_plan.h), and the loss curves that they leave. Capture: statistics of
+// the phase loss alone.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "ablate/bench.h"
 #include "repro/convergence.h"
+#include "repro/paired_plan.h"
 
 namespace nanhunt::repro {
-
-enum class Pairing { kResume, kLayouts };
-
-struct PairedPlan {
-  Pairing pairing = Pairing::kResume;
-  Criteria criteria;
-  int seeds = 0;      // pairs that are judged
-  int same = 0;       // A/A pairs; 0 where no margin counts their deviation
-  int64_t steps = 0;  // each run ends there
-  int64_t at = 0;     // kResume: where B begins
-  std::string loss;   // site of the loss; "": the only one
-  int jobs = 1;       // runs at a time
-  std::string again;  // the command that makes these runs
-};
 
 struct PairedCurves {
   std::filesystem::path folder;  // of the curves' files, inside the work folder
   std::vector<CurvePair> pairs, same;
 };
-
-// Throws Error(kUsage): a subject without a seed or, for kResume, without capsules; fewer than two
-// pairs; A/A pairs too few for a margin of their deviation; steps that do not hold `at`.
-void require_possible(const ablate::Case& the_case, const PairedPlan& plan);
-
-// "5 pairs (seeds 1 to 5) and 8 A/A pairs (seeds 6 to 13) of 32 steps: 26 runs", with the power of
-// so many pairs where the margin counts deviations. Of a plan that is possible.
-std::string price_text(const ablate::Case& the_case, const PairedPlan& plan);
 
 // Runs them, `jobs` at a time, and writes each curve as JSON lines. Throws Error(kUnreadable) when
 // a run fails or its trace does not hold the loss of every step.

@@ -147,6 +147,19 @@ TEST(ConvergenceLevel, IsNotJudgedWithoutAPlanAndSaysHow) {
   EXPECT_EQ(exit_status(report), 0);
 }
 
+// A program that cannot save its state can still be run as a whole.
+TEST(ConvergenceLevel, NeedsNoCapsulesForWholeRuns) {
+  PairedBench bench(Environment{{"BIAS", "0.01"}});
+  bench.the_case().subject.capsules.clear();
+  const PairedPlan plan = paired_plan(Pairing::kLayouts);
+  const Report report = layout_and_layout(*bench, bench.thresholds(), 2, plan);
+  ASSERT_EQ(report.levels.size(), 3u);
+  EXPECT_EQ(report.levels[0].verdict, LevelVerdict::kNotJudged);
+  EXPECT_EQ(report.levels[1].verdict, LevelVerdict::kNotJudged);
+  EXPECT_EQ(report.levels[2].verdict, LevelVerdict::kDifferent);
+  EXPECT_THAT(to_text(report), HasSubstr("has no `capsules =`"));
+}
+
 std::string refusal(PairedBench& bench, const PairedPlan& plan) {
   try {
     require_possible((*bench).the_case(), plan);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ablate/bench.h"
-#include "repro/paired_runs.h"
+#include "repro/paired_plan.h"
 #include "tests/capsule/small_capsule.h"
 
 namespace nanhunt::repro::test {
