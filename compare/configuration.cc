@@ -43,13 +43,17 @@ void add_types(const SideStep& side, Settings& settings) {
 
 }  // namespace
 
+std::map<std::string, std::string> effective_configuration(const SideStep& side) {
+  Settings settings;
+  add_mesh(*side.source, settings);
+  add_types(side, settings);
+  return settings;
+}
+
 std::vector<ConfigDifference> configuration_differences(const SideStep& candidate,
                                                         const SideStep& reference) {
-  Settings mine, other;
-  add_mesh(*candidate.source, mine);
-  add_mesh(*reference.source, other);
-  add_types(candidate, mine);
-  add_types(reference, other);
+  const Settings mine = effective_configuration(candidate);
+  const Settings other = effective_configuration(reference);
   std::set<std::string> keys;
   for (const auto& [key, value] : mine) keys.insert(key);
   for (const auto& [key, value] : other) keys.insert(key);

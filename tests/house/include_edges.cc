@@ -19,7 +19,7 @@ Folders with(Folders folders, const Folders& more) {
 
 // What reads traces and knows no torch.
 const Folders kAnalysis = {"trace",  "capsule", "oracle", "compare", "checkpoint",
-                           "ablate", "bisect",  "repro",  "report",  "cli"};
+                           "ablate", "bisect",  "repro",  "report",  "cli",    "golden"};
 const Folders kBench = with(kAnalysis, {"hooks", "cases", "bench"});
 
 const std::map<std::string, Folders> kAllowed = {
@@ -29,6 +29,7 @@ const std::map<std::string, Folders> kAllowed = {
     {"cases", {"trace", "capsule", "hooks", "cases"}},
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
+    {"golden", {"trace", "oracle", "compare", "golden"}},
     {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
     {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"bisect", {"trace", "ablate", "bisect"}},
