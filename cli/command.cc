@@ -62,6 +62,8 @@ const std::vector<Command>& commands() {
       {"compare", "TRACE REFERENCE", "first divergence of two traces", compare_command},
       {"ablate", "CASE", "which toggles explain the failure", ablate_command},
       {"repro", "CASE|--pair A=B", "three levels: state, step replay, convergence", repro_command},
+      {"golden", "export|check", "expected values of healthy runs; a later run against them",
+       golden_command},
       {"bisect", "-- COMMAND {item}", "first bad one of a list, a range or commits",
        bisect_command},
       {"show", "TRACE [PATTERN]", "look into a trace", show_command},

@@ -30,6 +30,7 @@ int repro_command(const std::vector<std::string>& arguments);
 int bisect_command(const std::vector<std::string>& arguments);
 int show_command(const std::vector<std::string>& arguments);
 int cases_command(const std::vector<std::string>& arguments);
+int golden_command(const std::vector<std::string>& arguments);
 int report_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 

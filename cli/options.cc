@@ -20,7 +20,10 @@ namespace po = boost::program_options;
   throw trace::Error(trace::ErrorKind::kUsage, what);
 }
 
+bool is_list(const std::string& positional) { return positional.ends_with("..."); }
+
 std::string bare(const std::string& positional) {
+  if (is_list(positional)) return positional.substr(0, positional.size() - 3);
   return positional.ends_with("?") ? positional.substr(0, positional.size() - 1) : positional;
 }
 
@@ -53,7 +56,11 @@ po::options_description with_positionals(const po::options_description& options,
   po::options_description all;
   all.add(options);
   for (const std::string& name : positionals) {
-    all.add_options()(bare(name).c_str(), po::value<std::string>());
+    if (is_list(name)) {
+      all.add_options()(bare(name).c_str(), po::value<std::vector<std::string>>());
+    } else {
+      all.add_options()(bare(name).c_str(), po::value<std::string>());
+    }
   }
   return all;
 }
@@ -84,7 +91,8 @@ Parsed parse_options(const std::string& command, const std::vector<std::string>&
   visible.add_options()("help", po::bool_switch(), "this text");
   const po::options_description all = with_positionals(visible, positionals);
   po::positional_options_description places;
-  for (const std::string& name : positionals) places.add(bare(name).c_str(), 1);
+  for (const std::string& name : positionals)
+    places.add(bare(name).c_str(), is_list(name) ? -1 : 1);
   using namespace po::command_line_style;
   const int style = unix_style & ~allow_guessing;
   Parsed parsed;
@@ -106,8 +114,8 @@ Parsed parse_options(const std::string& command, const std::vector<std::string>&
     return parsed;
   }
   for (const std::string& name : positionals) {
-    if (!name.ends_with("?") && !parsed.has(name)) {
-      refuse("`nanhunt " + command + "` needs " + name);
+    if (!name.ends_with("?") && !parsed.has(bare(name))) {
+      refuse("`nanhunt " + command + "` needs " + bare(name));
     }
   }
   return parsed;

@@ -11,7 +11,8 @@
 
 namespace nanhunt::cli {
 
-// The names of positional arguments; an ending "?" marks those that may be left out.
+// The names of positional arguments; an ending "?" marks those that may be left out, an ending
+// "..." the last one, of which there may be several (a vector of strings).
 using Positionals = std::vector<std::string>;
 
 // Parses and prints help: `wants_help` is then true and the command returns 0. The environment
