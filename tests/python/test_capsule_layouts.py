@@ -109,7 +109,7 @@ class Layouts(unittest.TestCase):
         self.saved("tp")
         status, output = job.nanhunt("repro", "--state", self.folder / "tp@3", self.folder / "tp@6")
         self.assertEqual(status, 1, output)
-        self.assertIn("blocks.0.up.weight exp_avg differs", output)
+        self.assertIn("blocks.0.down.weight exp_avg differs", output)
 
 
 if __name__ == "__main__":
