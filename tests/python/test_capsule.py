@@ -61,7 +61,10 @@ class Capsules(unittest.TestCase):
 
     def test_a_scaler_that_is_not_loaded_shows(self):
         straight = self.saved()
-        ended = self.resumed("--fault=scaler_not_loaded")
+        refused = self.resumed("--fault=scaler_not_loaded")
+        self.assertEqual(refused.status, 3, refused.output)
+        self.assertIn("scaler state is in the capsule, and this program has no such", refused.output)
+        ended = self.resumed("--fault=scaler_not_loaded", "--rebuild")
         self.assertEqual(ended.status, 0, ended.errors[-3000:])
         self.assertNotEqual(lines(ended), lines(straight, 3))
 
