@@ -22,7 +22,9 @@ bool has_growth(const trace::What& what) {
 // nullopt: a link leads nowhere.
 std::optional<std::set<trace::What>> sources_of(const trace::Step& step, const trace::What& what) {
   std::set<trace::What> sources;
-  for (const int index : step.by_what().at(what)) {
+  const auto records = step.by_what().find(what);
+  if (records == step.by_what().end()) return std::nullopt;
+  for (const int index : records->second) {
     const trace::Record& record = record_at(step, index);
     for (const trace::Link& link : record.links) {
       const int at = step.find(record.where.rank, link.sequence);
@@ -45,7 +47,11 @@ std::vector<std::vector<int>> linked_inputs(const trace::Step& step,
     if (!has_growth(logicals[l].what)) continue;
     const auto sources = sources_of(step, logicals[l].what);
     if (!sources) continue;
-    for (const trace::What& source : *sources) inputs[l].push_back(index_of.at(source));
+    const bool known = std::ranges::all_of(
+        *sources, [&](const trace::What& source) { return index_of.contains(source); });
+    for (const trace::What& source : *sources) {
+      if (known) inputs[l].push_back(index_of.at(source));
+    }
     std::ranges::sort(inputs[l]);
   }
   return inputs;
