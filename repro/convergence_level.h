@@ -13,6 +13,8 @@ namespace nanhunt::repro {
 // A/A pairs that show no spread, leave the level unknown, with the reason as evidence.
 LevelReport convergence_level(ablate::Bench& bench, const PairedPlan& plan);
 
+inline constexpr const char* kNeedsSeeds =
+    "needs runs of several seeds: nanhunt repro --pair A=B ... --margin M";
 LevelReport convergence_not_judged(const std::string& why);
 
 // The level of curves that were judged; `command` judges them again.
