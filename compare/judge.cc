@@ -82,7 +82,8 @@ SideStep Run::read_reference(int64_t step) {
   trace::Step read = reference_->read_step(step);
   if (options_.rules != nullptr) trace::apply_rules(*options_.rules, read);
   SideStep side = make_side(*reference_, std::move(read), Side::kReference);
-  run_rules(side, options_.replay, step_before(previous_reference_, step), thresholds_);
+  if (options_.own_rules)
+    run_rules(side, options_.replay, step_before(previous_reference_, step), thresholds_);
   return side;
 }
 
@@ -235,8 +236,9 @@ void Run::predict(const SideStep& candidate, const SideStep& reference) {
 
 void Run::judge_step(int64_t step) {
   if (options_.progress) options_.progress("step " + std::to_string(step));
-  SideStep candidate = read_side(candidate_, step, Side::kCandidate, options_.replay,
-                                 step_before(previous_, step), thresholds_);
+  SideStep candidate = make_side(candidate_, candidate_.read_step(step), Side::kCandidate);
+  if (options_.own_rules)
+    run_rules(candidate, options_.replay, step_before(previous_, step), thresholds_);
   if (first_) {
     judge_.deviations_judged = std::max<int64_t>(
         1, count_deviations(candidate) * static_cast<int64_t>(candidate_.steps.size()));

@@ -17,6 +17,9 @@ namespace nanhunt::compare {
 struct JudgeOptions {
   const oracle::Envelope* envelope = nullptr;  // nullptr: exact rules, and deviations stay unjudged
   bool same_layout = false;  // rank by rank, bit differences first, no placements needed
+  // Rules that need no reference, on both sides. false: the distance between the two is all that
+  // counts, and a failure that both have alike is none.
+  bool own_rules = true;
   const trace::RulesFile* rules = nullptr;  // applied to the reference
   bool replay = true;  // ops captured in full are computed again; most of the time, where they are
   std::vector<std::string> intended;  // keys of semantic changes ("gelu.tanh") that are meant

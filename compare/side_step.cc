@@ -68,13 +68,6 @@ void run_rules(SideStep& side, bool replay, const trace::Step* previous,
     side.add_finding(std::move(finding));
 }
 
-SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side, bool replay,
-                   const trace::Step* previous, const oracle::Thresholds& thresholds) {
-  SideStep result = make_side(source, source.read_step(step), side);
-  run_rules(result, replay, previous, thresholds);
-  return result;
-}
-
 const oracle::Logical* find_logical(const SideStep& side, const trace::What& what) {
   const auto found = std::lower_bound(
       side.logicals.begin(), side.logicals.end(), what,

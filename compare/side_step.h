@@ -51,12 +51,9 @@ struct SideStep {
   void add_finding(oracle::Finding finding);
 };
 
-// Reads the step, assembles it, and runs every rule that needs no reference; replay: local replay
-// too.
-SideStep read_side(const TraceSource& source, int64_t step, oracle::Side side, bool replay,
-                   const trace::Step* previous, const oracle::Thresholds& thresholds);
-// The same from a step at hand, without rules (same-layout comparison; renamed references).
+// Assembles a step at hand, without rules.
 SideStep make_side(const TraceSource& source, trace::Step step, oracle::Side side);
+// Every rule that needs no reference; replay: local replay too.
 void run_rules(SideStep& side, bool replay, const trace::Step* previous,
                const oracle::Thresholds& thresholds);
 

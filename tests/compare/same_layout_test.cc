@@ -57,6 +57,27 @@ TEST(SameLayout, TheFirstBitDifferenceLeads) {
   EXPECT_GT(verdict.origins.front().passed_on, 0);
 }
 
+// Both have one NaN at one place: a failure, and the same run all the same.
+TEST(SameLayout, AFailureOfBothIsNoDifference) {
+  SmallModel model{.tp = 2};
+  model.edit = [](const Tap& tap, Values& values) {
+    if (tap.role == "output" && tap.site == "fc1" && tap.rank == 1) values[0] = NAN;
+  };
+  const TraceBuilder mine = build(model), other = build(model), healthy = build({.tp = 2});
+  const auto a = mine.source("a"), b = other.source("b"), c = healthy.source("c");
+  JudgeOptions options = same_layout();
+  EXPECT_EQ(judge_sources(a, &b, thresholds(), options).kind, VerdictKind::kNonFinite);
+  options.own_rules = false;
+  EXPECT_EQ(judge_sources(a, &b, thresholds(), options).kind, VerdictKind::kClean);
+  // The twin: a difference is one on whichever side the failure is.
+  for (const auto& [candidate, reference] : {std::pair(&a, &c), std::pair(&c, &a)}) {
+    const Verdict verdict = judge_sources(*candidate, reference, thresholds(), options);
+    ASSERT_FALSE(verdict.origins.empty()) << to_text(verdict);
+    EXPECT_EQ(verdict.origins.front().finding.rule, "same_bits");
+    EXPECT_EQ(verdict.origins.front().finding.what.site, "fc1");
+  }
+}
+
 TEST(SameLayout, ValuesTellTheElement) {
   const TemporaryFolder mine, other;
   build(with_lost_bit()).write(mine.path());
