@@ -23,7 +23,9 @@ struct StateComparison {
   int64_t tensors = 0;                       // of both together
   int64_t equal = 0;                         // in all their values: -0 equals 0, NaN equals NaN
   std::vector<StateDifference> differences;  // by name
-  std::vector<std::string> not_compared;     // bound to layouts that differ
+  // Among the equal ones, what the ranks of both sides say differently, each side's the same way.
+  std::vector<std::string> broken_alike;
+  std::vector<std::string> not_compared;  // bound to layouts that differ
 };
 
 // All values are read, one record at a time, and held against their digests. Throws

@@ -28,8 +28,8 @@ constexpr Layout kLayout{.tp = 2, .dp = 2};
 
 class StateLevel : public testing::Test {
  protected:
-  StateComparison compare(const Layout& other, const Edit& edit = {}) {
-    write_capsule(a_.path(), kLayout, 4);
+  StateComparison compare(const Layout& other, const Edit& edit = {}, const Edit& in_a = {}) {
+    write_capsule(a_.path(), kLayout, 4, in_a);
     write_capsule(b_.path(), other, 4, edit);
     return compare_state(Capsule(a_.path()), Capsule(b_.path()));
   }
@@ -140,6 +140,22 @@ TEST_F(StateLevel, CopiesThatDifferAreADifference) {
   EXPECT_EQ(what,
             "decoder.layers.0.mlp.linear_fc1.bias param in B: ranks 0 and 2 have copies of it that "
             "differ");
+}
+
+// A failure that both sides have alike is none between them.
+TEST_F(StateLevel, CopiesThatDifferAlikeAreTold) {
+  const auto broken = [](trace::Segment& segment) {
+    if (segment.rank != 2) return;
+    const size_t i = index_of(segment, "bias", "param");
+    segment.values[i][1] ^= std::byte{1};
+    print_again(segment, i);
+  };
+  const auto state = compare(kLayout, broken, broken);
+  EXPECT_THAT(state.differences, IsEmpty());
+  EXPECT_EQ(state.equal, state.tensors);
+  EXPECT_THAT(state.broken_alike,
+              ElementsAre("decoder.layers.0.mlp.linear_fc1.bias param: ranks 0 and 2 have copies "
+                          "of it that differ"));
 }
 
 TEST(DifferencesMade, AreThoseOfTensorsThatWereEqual) {
