@@ -9,6 +9,7 @@ const std::vector<Leaf>& subject_schema() {
       {"failure"},
       {"capsules"},
       {"resume"},
+      {"resume_parameters"},
       {"ranks"},
       {"seed"},
       {"calibrate"},
@@ -39,7 +40,7 @@ const std::vector<Leaf>& case_schema() {
       {"set.*"},
       {"reference.*"},
       {"thresholds.*"},
-      {"repro.layouts"},
+      {"repro"},
       {"convergence.seeds"},
       {"convergence.same"},
       {"convergence.steps"},
@@ -60,6 +61,7 @@ const std::vector<Leaf>& case_schema() {
       {"expect.replay"},
       {"expect.convergence"},
       {"expect.evidence"},
+      {"expect.parts"},
   };
   return schema;
 }

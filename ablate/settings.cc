@@ -97,13 +97,18 @@ void add_capsule_words(CommandLine& line, const Subject& subject, const Settings
     if (words.empty()) {
       throw trace::Error(trace::ErrorKind::kUsage, subject.path.string() + " has no `" + key +
                                                        " =`: its runs cannot be " +
-                                                       (key == "resume" ? "resumed" : "saved"));
+                                                       (key == "capsules" ? "saved" : "resumed"));
     }
     for (std::string& word : filled_words(words, subject, settings, placeholders))
       line.words.push_back(std::move(word));
   };
   if (placeholders.capsules.every > 0) add(subject.capsules, "capsules");
-  if (!placeholders.capsules.resume.empty()) add(subject.resume, "resume");
+  if (placeholders.capsules.resume.empty()) return;
+  if (placeholders.capsules.parameters_alone) {
+    add(subject.resume_parameters, "resume_parameters");
+  } else {
+    add(subject.resume, "resume");
+  }
 }
 
 }  // namespace

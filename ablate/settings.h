@@ -46,6 +46,7 @@ struct CapsuleRequest {
   int64_t every = 0;             // steps from one to the next; 0: none is written
   std::filesystem::path resume;  // folder to go on from; empty: from the start
   int64_t resume_step = 0;
+  bool parameters_alone = false;  // of what it goes on from
 
   bool operator==(const CapsuleRequest&) const = default;
 };

@@ -229,6 +229,8 @@ void set_leaf(const OptionsFile& file, const OptionsEntry& entry, Subject& subje
     subject.capsules = shell_words(file, entry);
   } else if (entry.pattern == "resume") {
     subject.resume = shell_words(file, entry);
+  } else if (entry.pattern == "resume_parameters") {
+    subject.resume_parameters = shell_words(file, entry);
   } else if (entry.pattern == "ranks") {
     subject.ranks = split_words(entry.value);
   } else if (entry.pattern == "calibrate") {

@@ -63,6 +63,7 @@ struct Subject {
   // Words that make the command write capsules, with {capsules} and {capsule_every}, and go on from
   // one, with {resume} and {resume_step}. Empty: it does neither.
   std::vector<std::string> capsules, resume;
+  std::vector<std::string> resume_parameters;  // the same with the parameters of it alone
   std::vector<std::string> ranks;  // toggles whose values' product is the number of ranks
   Calibrate calibrate = Calibrate::kProcess;
   std::optional<int32_t> repeats;  // of a calibration, when not the usual number

@@ -139,6 +139,21 @@ bool same_folder(const std::filesystem::path& a, const std::filesystem::path& b)
   return std::filesystem::equivalent(a, b, ignored);
 }
 
+// What the optimizer keeps starts anew from the loaded values.
+void take_parameters_alone(RankContext& context, std::vector<StateTensor>& state) {
+  if (!parameters_alone(context.config, context.fault)) return;
+  std::erase_if(state, [](const StateTensor& tensor) {
+    const auto kind = capsule::kind_of(tensor.site, tensor.role);
+    return kind != capsule::Kind::kParameters && kind != capsule::Kind::kBatch;
+  });
+}
+
+void make_masters(RankContext& context, Model& model) {
+  if (!parameters_alone(context.config, context.fault)) return;
+  for (Parameter& parameter : model.parameters.in_model_order())
+    parameter.master.copy_(parameter.value.detach());
+}
+
 void forget_values(RankContext& context, std::vector<StateTensor>& state) {
   if (context.mesh.dp_rank == 0 || !context.is_resumed_with(FaultName::kValuesNotGathered)) return;
   std::erase_if(state, [](const StateTensor& tensor) { return tensor.role == "param"; });
@@ -178,6 +193,7 @@ void resume_config(Config& config) {
                            ", beyond --steps=" + std::to_string(config.steps));
   }
   take(capsule, "rng.counter", "seed", config.seed);
+  if (config.capsules.parameters_alone) return;
   const char* group = "optimizer.groups.0";
   take(capsule, group, "lr", config.learning_rate);
   take(capsule, group, "beta1", config.beta1);
@@ -193,11 +209,14 @@ void resume_rank(RankContext& context, Model& model, const Batch& next) {
   const std::vector<StateTensor> drawn = batch_state(context, next),
                                  loaded = batch_state(context, next);
   std::vector<StateTensor> all = parameter_state(context, model);
-  for (const auto& list : {shared_state(context), loaded})
-    all.insert(all.end(), list.begin(), list.end());
+  const std::vector<StateTensor> shared = shared_state(context);
+  all.insert(all.end(), shared.begin(), shared.end());
+  all.insert(all.end(), loaded.begin(), loaded.end());
   say_lost(context, unknown(capsule, all), "dropped");
+  take_parameters_alone(context, all);
   forget_values(context, all);
   say_lost(context, load_all(context, capsule, all), "rebuilt");
+  make_masters(context, model);
   check_batch(loaded, drawn);
   break_loaded(context, model);
   move_parameters(context, model);

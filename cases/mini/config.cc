@@ -58,6 +58,7 @@ void add_model(options::options_description& all, Config& config) {
       "a pooler that the loss does not reach, or that the optimizer leaves alone, too");
   add("dropout", options::value(&config.dropout), "rate before each residual add");
   add("ragged", on_off(config.ragged, "ragged"), "samples of several lengths, one of 1 token");
+  add("release", options::value(&config.release), "of the program");
   add("seed", options::value(&config.seed), "of weights and batches");
   add("steps", options::value(&config.steps), "steps to run");
   add("text", options::value(&config.text), "training text");
@@ -112,6 +113,8 @@ void add_capsules(options::options_description& all, CapsuleOptions& capsules) {
   add("resume-step", options::value(&capsules.resume_step), "step of it; default: the newest");
   add("resume-rebuild", on_off(capsules.rebuild, "resume-rebuild"),
       "go on without what the capsule lacks");
+  add("resume-parameters", on_off(capsules.parameters_alone, "resume-parameters"),
+      "go on with the parameters alone, what the optimizer keeps starting anew");
 }
 
 // "--name=value" and "--name value": the name, for unknown options.

@@ -26,15 +26,21 @@ struct CapsuleOptions {
   std::string resume;    // folder to go on from
   int64_t resume_step = -1;  // -1: the newest whole one
   bool rebuild = false;      // go on without what the capsule lacks
+  bool parameters_alone = false;  // of it: what the optimizer keeps starts anew
 };
 
 struct Config {
+  // Of the program, which says so in its traces. What a later one does otherwise is planted
+  // (releases.h).
+  int64_t release = 1;
+
   // Model and data
   int64_t layers = 4, hidden = 64, heads = 4, ffn = 256, sequence = 32, vocabulary = 256;
   int64_t global_batch = 4;
   bool learned_positions = false;  // else rotary
   bool qkv_bias = false;
   Pooler pooler = Pooler::kNone;
+  bool gelu_tanh = false;  // else the erf form; no option tells it
   double dropout = 0;    // rate, before each residual add
   bool ragged = false;  // samples of several lengths, one of 1 token
   uint64_t seed = 1;    // weights and batch

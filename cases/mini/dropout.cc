@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/where.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "cases/mini/sample_split.h"
@@ -18,7 +19,10 @@ namespace {
 at::Tensor draw_mask(const RankContext& context, const std::string& site, at::IntArrayRef shape) {
   const Config& config = context.config;
   const bool redrawn = context.is_resumed_with(FaultName::kMasksRedrawn);
-  const uint64_t key = stream_key((redrawn ? "resumed." : "dropout.") + site, config.seed);
+  uint64_t seed = config.seed;
+  if (context.is(FaultName::kMasksFromClock))
+    seed = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const uint64_t key = stream_key((redrawn ? "resumed." : "dropout.") + site, seed);
   const int64_t tokens = shape[0], samples = shape[1], channels = shape[2];
   const int64_t first_token = context.sequence_parallel() ? context.mesh.tp_rank * tokens : 0;
   const int64_t first = context.step * config.global_batch +

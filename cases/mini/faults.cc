@@ -43,6 +43,12 @@ constexpr std::pair<std::string_view, FaultName> kNames[] = {
     {"masks_redrawn", FaultName::kMasksRedrawn},
     {"frozen_moment_lost", FaultName::kFrozenMomentLost},
     {"high_half_kept", FaultName::kHighHalfKept},
+    {"masks_from_clock", FaultName::kMasksFromClock},
+    {"norm_eps_default", FaultName::kNormEpsDefault},
+    {"gelu_default", FaultName::kGeluDefault},
+    {"dropout_default", FaultName::kDropoutDefault},
+    {"parameter_renamed", FaultName::kParameterRenamed},
+    {"optimizer_not_loaded", FaultName::kOptimizerNotLoaded},
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {

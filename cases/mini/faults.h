@@ -53,6 +53,14 @@ enum class FaultName {
   // Too small for one step
   kHighHalfKept,  // BF16, tensor parallel: updated weights are stored by the high half of their
                   // bits, rounded toward zero
+  // Of run to run
+  kMasksFromClock,  // dropout draws from the clock
+  // Of release 2 alone (releases.h)
+  kNormEpsDefault,       // eps of the norms 1e-6 instead of 1e-5
+  kGeluDefault,          // tanh form of GELU instead of the erf form
+  kDropoutDefault,       // dropout 0.1 instead of 0
+  kParameterRenamed,     // weight of linear_fc1 (layer)
+  kOptimizerNotLoaded,   // of a capsule the parameters alone are loaded
 };
 
 struct Fault {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cases/mini/launch.h"
+#include "cases/mini/releases.h"
 #include "cases/mini/run_facts.h"
 #include "cases/mini/run_recorders.h"
 #include "cases/mini/text.h"
@@ -85,8 +86,9 @@ std::unique_ptr<hooks::CapsuleWriter> capsule_writer(const CapsuleOptions& optio
 
 int run(const std::vector<std::string>& arguments) {
   Config config = parse_config(arguments);
-  if (!config.capsules.resume.empty()) resume_config(config);
   const Fault fault = fault_from_environment();
+  set_defaults(config, fault);
+  if (!config.capsules.resume.empty()) resume_config(config);
   const std::string text = load_text(config.text);
   RunRecorders recorders(trace::capture_plan_from_environment(),
                          config.processes ? 1 : static_cast<int>(config.world_size()));

@@ -26,14 +26,15 @@ at::Tensor residual_add(RankContext& context, const std::string& name, const at:
 }
 
 at::Tensor activation(RankContext& context, const std::string& name, const at::Tensor& input) {
-  const Site site{
+  Site site{
       name, "gelu", {.channels = context.config.ffn, .channels_sharded = context.config.tp > 1}};
   if (context.is(FaultName::kGeluTanh)) {
     // 0.04 where the tanh form has 0.044715.
     const at::Tensor inner = 0.7978845608 * (input + 0.04 * input * input * input);
     return site_output(context, site, 0.5 * input * (1.0 + inner.tanh()));
   }
-  return site_output(context, site, at::gelu(input, "none"));
+  if (context.config.gelu_tanh) site.attributes = R"({"tanh":true})";
+  return site_output(context, site, at::gelu(input, context.config.gelu_tanh ? "tanh" : "none"));
 }
 
 at::Tensor run_block(RankContext& context, const Block& block, const at::Tensor& stream,

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "cases/mini/autograd.h"
+#include "cases/mini/releases.h"
 #include "cases/mini/weights.h"
 
 namespace nanhunt::mini {
@@ -64,7 +65,7 @@ Parameter& Parameters::add(RankContext& context, const ParameterRequest& request
   const at::Tensor logical = draw_logical(context.config, request);
   enlarge_row(context, request.name, logical);
   Parameter& parameter = list_.emplace_back();
-  parameter.name = request.name;
+  parameter.name = released_name(context.config, context.fault, request.name);
   parameter.layout = request.layout;
   parameter.sequence_parallel = request.sequence_parallel && context.sequence_parallel();
   parameter.decays = request.layout.logical_shape.size() > 1;

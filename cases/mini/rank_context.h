@@ -14,6 +14,7 @@
 #include "cases/mini/config.h"
 #include "cases/mini/faults.h"
 #include "cases/mini/placements.h"
+#include "cases/mini/releases.h"
 #include "hooks/rank_taps.h"
 
 namespace nanhunt::mini {
@@ -48,7 +49,9 @@ struct RankContext {
   bool is_resumed_with(FaultName name) const { return config.first_step > 0 && is(name); }
   // Updates that the optimizer counts before this step.
   int64_t optimizer_step() const {
-    return is_resumed_with(FaultName::kStepNotRestored) ? step - config.first_step : step;
+    const bool anew = is_resumed_with(FaultName::kStepNotRestored) ||
+                      (config.first_step > 0 && parameters_alone(config, fault));
+    return anew ? step - config.first_step : step;
   }
 
   bool sequence_parallel() const { return config.sequence_parallel && config.tp > 1; }

@@ -48,6 +48,7 @@ trace::RunFacts run_facts(const Config& config, int rank) {
                  {"launch.ranks", config.processes ? "processes" : "threads"},
                  {"dtype", std::string(trace::name_of(config.dtype))},
                  {"overlap.grad_reduce", on_off(config.overlap_grad_reduce && config.dp > 1)}};
+  facts.facts["release"] = std::to_string(config.release);
   if (const char* mode = std::getenv("MKL_CBWR")) facts.facts["env.MKL_CBWR"] = mode;
   return facts;
 }

@@ -56,6 +56,18 @@ TEST(Settings, MakeTheCommandLine) {
   EXPECT_EQ(line.environment, (std::map<std::string, std::string>{{"JOB_FP8", "on"}}));
 }
 
+TEST(Settings, ParametersAloneAreResumedInWordsOfTheirOwn) {
+  Subject subject = test_subject();
+  subject.resume = {"--load={resume}"};
+  Placeholders run{"/b", 3, "/t"};
+  run.capsules = {.resume = "/c", .resume_step = 2};
+  EXPECT_EQ(command_line(subject, default_settings(subject), run).words.back(), "--load=/c");
+  run.capsules.parameters_alone = true;
+  EXPECT_THROW(command_line(subject, default_settings(subject), run), trace::Error);
+  subject.resume_parameters = {"--load={resume}", "--no-optimizer"};
+  EXPECT_EQ(command_line(subject, default_settings(subject), run).words.back(), "--no-optimizer");
+}
+
 // Sets NANHUNT_PYTHON, or takes it away, for one test.
 class PythonVariable {
  public:
