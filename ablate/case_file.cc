@@ -79,14 +79,12 @@ void apply_entry(const OptionsFile& file, const OptionsEntry& entry, Case& the_c
              [&] { set_value(the_case.subject, the_case.reference, entry.name, entry.value); });
   } else if (entry.pattern == "capsule") {
     at_entry(file, entry, [&] { set_capsule(the_case, entry.value); });
+  } else if (entry.pattern == "repro") {
+    at_entry(file, entry, [&] { the_case.repro = question_from_name(entry.value); });
   } else if (entry.pattern == "intended") {
     the_case.intended = split_words(entry.value);
   } else if (entry.pattern == "thresholds.*") {
     the_case.thresholds[entry.name] = number_of(file, entry);
-  } else if (entry.pattern == "repro.layouts") {
-    if (entry.value != "on" && entry.value != "off")
-      refuse(file.path, entry.line, "layouts is '" + entry.value + "'; it may be: on off");
-    the_case.layouts = entry.value == "on";
   } else if (entry.pattern.starts_with("convergence.")) {
     set_convergence(file, entry, the_case.convergence);
   }
@@ -101,6 +99,17 @@ CaseLevel case_level_from_name(const std::string& name) {
   throw trace::Error(trace::ErrorKind::kUsage, "level is '" + name +
                                                    "'; it may be: stats full auto" +
                                                    did_you_mean(name, {"stats", "full", "auto"}));
+}
+
+Question question_from_name(const std::string& name) {
+  if (name == "resume") return Question::kResume;
+  if (name == "layouts") return Question::kLayouts;
+  if (name == "again") return Question::kAgain;
+  if (name == "upgrade") return Question::kUpgrade;
+  const std::vector<std::string> known{"resume", "layouts", "again", "upgrade"};
+  throw trace::Error(trace::ErrorKind::kUsage,
+                     "repro is '" + name + "'; it may be: resume layouts again upgrade" +
+                         did_you_mean(name, known));
 }
 
 std::filesystem::path find_case(const std::string& name) {

@@ -27,6 +27,9 @@ struct ConvergenceKeys {
   std::string loss;                        // site of the loss
 };
 
+// What `nanhunt repro` asks of the case where the command line does not say.
+enum class Question { kResume, kLayouts, kAgain, kUpgrade };
+
 struct Case {
   std::filesystem::path path;
   std::string name;  // of the file, without its ending
@@ -39,9 +42,8 @@ struct Case {
   Settings reference;
   std::map<std::string, double> thresholds;  // overrides
   std::vector<std::string> intended;         // keys of semantic changes that are meant
+  Question repro = Question::kResume;
   CapsuleRequest capsule;                    // that all runs go on from, where the case has one
-  // Of `nanhunt repro`: the sides' layouts against each other, not save and resume.
-  bool layouts = false;
   ConvergenceKeys convergence;
 };
 
@@ -53,6 +55,7 @@ Case read_case(const std::filesystem::path& path);
 void apply_setting(Case& the_case, const std::string& assignment);
 // The same for a toggle of the reference side.
 void apply_reference_setting(Case& the_case, const std::string& assignment);
+Question question_from_name(const std::string& name);     // Error(kUsage)
 CaseLevel case_level_from_name(const std::string& name);  // Error(kUsage)
 
 }  // namespace nanhunt::ablate

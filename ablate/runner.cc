@@ -107,6 +107,7 @@ std::string Runner::program_of(const RunRequest& request) const {
 std::string Runner::key_of(const RunRequest& request) const {
   std::string text = program_of(request);
   for (const auto& [name, value] : environment_) text += name + "=" + value + "\n";
+  if (request.again > 0) text += "again " + std::to_string(request.again) + "\n";
   return hash_of(text);
 }
 

@@ -26,6 +26,7 @@ struct RunRequest {
   trace::CapturePlan plan;  // `out` is chosen by the runner
   double timeout_s = 60;
   CapsuleRequest capsules = {};
+  int32_t again = 0;  // above 0: a further run of the same, which may come out otherwise
 };
 
 struct Run {

@@ -13,7 +13,7 @@
 #include "cli/paired_options.h"
 #include "cli/plant.h"
 #include "cli/trace_pairs.h"
-#include "repro/case_report.h"
+#include "repro/question.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
@@ -99,18 +99,18 @@ void score_processes(CheckRow& row, Variant& variant, const ablate::Hunt& hunt,
 }
 
 repro::Report report_on(const Variant& variant, bool curves) {
-  const int64_t at = variant.the_case.steps / 2;
   std::optional<repro::PairedPlan> plan;
   // How many really run at a time, the runner of the children says.
   if (curves) plan = paired_plan(variant.the_case, std::nullopt, default_jobs());
-  return variant.the_case.layouts
-             ? repro::layout_and_layout(*variant.bench, variant.thresholds, at, plan)
-             : repro::save_and_resume(*variant.bench, variant.thresholds, at, plan);
+  return repro::answer(variant.the_case.repro, *variant.bench, variant.thresholds, std::nullopt,
+                       plan);
 }
 
 // Of a twin: in the same layout bit for bit.
 Expectation holding(const ablate::Case& the_case, bool curves) {
-  Expectation all{{{"state", "equal"}, {"replay", the_case.layouts ? "within" : "equal"}}};
+  const bool layouts = the_case.repro == ablate::Question::kLayouts;
+  Expectation all{
+      {{"state", "equal"}, {"replay", layouts ? "within" : "equal"}, {"parts", "none"}}};
   if (curves) all.fields["convergence"] = "within";
   return all;
 }

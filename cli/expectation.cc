@@ -207,13 +207,25 @@ bool is_about_repro(const Expectation& expectation) {
 std::vector<FieldScore> score(const Expectation& expectation, const repro::Report& report) {
   std::vector<FieldScore> scores;
   std::vector<std::string> lines;
+  std::set<std::string> different;
   for (const repro::LevelReport& level : report.levels) {
     for (const std::string& line : level.evidence) lines.push_back(line);
+    if (!level.part.empty()) {
+      if (level.verdict == repro::LevelVerdict::kDifferent) different.insert(level.part);
+      continue;
+    }
     const std::string field(capsule::name_of(level.level));
     const auto expected = expectation.fields.find(field);
     if (expected == expectation.fields.end()) continue;
     const std::string got(repro::name_of(level.verdict));
     scores.push_back({field, expected->second, got, got == expected->second});
+  }
+  if (const auto expected = expectation.fields.find("parts");
+      expected != expectation.fields.end()) {
+    std::string got;
+    for (const std::string& part : different) got += (got.empty() ? "" : ", ") + part;
+    if (got.empty()) got = "none";
+    scores.push_back({"parts", expected->second, got, got == expected->second});
   }
   if (const auto expected = expectation.fields.find("evidence");
       expected != expectation.fields.end()) {

@@ -2,6 +2,7 @@
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ablate/shell_words.h"
 #include "capsule/name.h"
@@ -11,12 +12,18 @@
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
 #include "repro/case_report.h"
+#include "repro/question.h"
+#include "repro/run_pair.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
 namespace {
 
 namespace po = boost::program_options;
+
+repro::Report report_on_runs(const Parsed& parsed) {
+  return repro::trace_and_trace(parsed.text("CASE"), parsed.text("B"), read_thresholds(parsed));
+}
 
 repro::Report report_on_capsules(const Parsed& parsed) {
   const auto a = capsule::parse_name(parsed.text("CASE")),
@@ -37,9 +44,22 @@ std::string command_of(const std::vector<std::string>& arguments) {
   return ablate::quoted(words);
 }
 
+// What is asked for, else what the case asks.
+ablate::Question question_of(const Parsed& parsed, const ablate::Case& the_case) {
+  std::optional<ablate::Question> asked;
+  for (const char* question : {"resume", "layouts", "again", "upgrade"}) {
+    if (!parsed.flag(question)) continue;
+    if (asked)
+      throw trace::Error(trace::ErrorKind::kUsage,
+                         "--resume, --layouts, --again and --upgrade are one question each");
+    asked = ablate::question_from_name(question);
+  }
+  return asked.value_or(the_case.repro);
+}
+
 repro::Report report_on_case(const Parsed& parsed, const std::string& command) {
   CaseSetup setup = set_up_case(parsed);
-  setup.the_case.layouts = setup.the_case.layouts || parsed.flag("layouts");
+  setup.the_case.repro = question_of(parsed, setup.the_case);
   set_convergence(parsed, setup.the_case.convergence);
   auto plan = paired_plan(setup.the_case, parsed, setup.jobs);
   if (plan) {
@@ -51,10 +71,9 @@ repro::Report report_on_case(const Parsed& parsed, const std::string& command) {
   ablate::Runner runner(children, setup.the_case.subject, setup.build, setup.work,
                         setup.environment, progress.sink());
   ablate::Bench bench(setup.the_case, setup.thresholds, runner, setup.bench);
-  const int64_t at =
-      parsed.has("at") ? parsed.values["at"].as<int64_t>() : setup.the_case.steps / 2;
-  return setup.the_case.layouts ? repro::layout_and_layout(bench, setup.thresholds, at, plan)
-                                : repro::save_and_resume(bench, setup.thresholds, at, plan);
+  std::optional<int64_t> at;
+  if (parsed.has("at")) at = parsed.values["at"].as<int64_t>();
+  return repro::answer(setup.the_case.repro, bench, setup.thresholds, at, plan);
 }
 
 }  // namespace
@@ -64,16 +83,23 @@ int repro_command(const std::vector<std::string>& arguments) {
   po::options_description options = case_options();
   options.add_options()("at", po::value<int64_t>(),
                         "step at which the state is saved (default: half the steps)")(
+      "resume", po::bool_switch(), "save and resume (default, unless the case asks another)")(
       "layouts", po::bool_switch(), "resume in the layout of the reference side")(
+      "again", po::bool_switch(), "the failing side twice")(
+      "upgrade", po::bool_switch(), "reference side: the old build; failing side: the new one")(
+      "runs", po::bool_switch(), "two traces, or folders of runs, that are there already")(
       "state", po::bool_switch(), "two capsules, FOLDER or FOLDER@STEP each: their state alone");
   options.add(paired_options());
   const Parsed parsed = parse_options("repro", arguments, options, {"CASE", "B?"});
   if (parsed.wants_help) return 0;
-  if (parsed.flag("state") != parsed.has("B"))
+  const bool state = parsed.flag("state"), runs = parsed.flag("runs");
+  if ((state && runs) || (state || runs) != parsed.has("B"))
     throw trace::Error(trace::ErrorKind::kUsage,
-                       "repro takes a case, or --state and two capsules, or --pair A=B ...");
-  const repro::Report report = parsed.flag("state") ? report_on_capsules(parsed)
-                                                    : report_on_case(parsed, command_of(arguments));
+                       "repro takes a case, or --state and two capsules, or --runs and two traces, "
+                       "or --pair A=B ...");
+  const repro::Report report = state  ? report_on_capsules(parsed)
+                               : runs ? report_on_runs(parsed)
+                                      : report_on_case(parsed, command_of(arguments));
   if (parsed.flag("json")) {
     std::printf("%s\n", repro::to_json(report).dump(2).c_str());
   } else {

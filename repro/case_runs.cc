@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "capsule/capsule.h"
 #include "compare/judge.h"
 #include "repro/levels.h"
 #include "trace/error.h"
@@ -13,13 +14,19 @@ using ablate::Bench;
 using ablate::Run;
 using ablate::Scope;
 
+int64_t first_step(const ablate::Case& the_case) {
+  const auto& capsule = the_case.capsule;
+  if (capsule.resume.empty()) return 0;
+  return capsule::Capsule(capsule.resume, capsule.resume_step).step().step;
+}
+
 Scope full_scope(const Bench& bench, int64_t at) {
   Scope scope;
   scope.steps = bench.the_case().steps;
   scope.level = trace::Level::kFull;
   for (int64_t step = at; step < scope.steps; ++step) scope.captured.push_back(step);
-  // Both `at` and the end are multiples of it.
-  scope.capsules.every = std::gcd(at, scope.steps);
+  // The start, `at` and the end are multiples of it.
+  scope.capsules.every = std::gcd(std::gcd(first_step(bench.the_case()), at), scope.steps);
   return scope;
 }
 
@@ -32,8 +39,10 @@ void check_step(const Bench& bench, int64_t at) {
 }
 
 Run run(Bench& bench, const std::string& purpose, const ablate::Settings& settings,
-        const Scope& scope) {
-  Run made = bench.runner().run(bench.request(purpose, settings, scope));
+        const Scope& scope, int32_t again) {
+  ablate::RunRequest request = bench.request(purpose, settings, scope);
+  request.again = again;
+  Run made = bench.runner().run(request);
   if (!made.ended_well())
     throw trace::Error(trace::ErrorKind::kUnreadable, purpose + ": " + made.complaint());
   return made;

@@ -77,9 +77,15 @@ std::string of_convergence(const Verdicts& is) {
 
 }  // namespace
 
+std::string implication(const Report& report, const LevelReport& level) {
+  return level.part.empty() ? implication(report, level.level) : "";
+}
+
 std::string implication(const Report& report, Level level) {
   const auto verdict_of = [&](Level wanted) {
-    const auto found = std::ranges::find(report.levels, wanted, &LevelReport::level);
+    const auto found = std::ranges::find_if(report.levels, [&](const LevelReport& each) {
+      return each.level == wanted && each.part.empty();
+    });
     return found == report.levels.end() ? LevelVerdict::kNotJudged : found->verdict;
   };
   const Verdicts verdicts{verdict_of(Level::kState), verdict_of(Level::kReplay),

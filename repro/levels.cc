@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "repro/levels.h"
 
+#include <algorithm>
 #include <string>
 
 #include "compare/judge.h"
@@ -16,12 +17,22 @@ namespace {
 
 constexpr const char* kNoState = "there is no state to go on from";
 
-// "decoder.layers.1.mlp.linear_fc1 forward output, step 2: same_bits measured 12, allowed 0"
+// A reference that breaks a rule by itself is no measure: what it alone, or both, break is no
+// difference between the two. nullptr without one.
+const compare::Origin* first_difference(const compare::Verdict& verdict) {
+  const auto found = std::ranges::find_if(verdict.origins, [](const compare::Origin& origin) {
+    return origin.blame == compare::Blame::kCandidate || origin.blame == compare::Blame::kUndecided;
+  });
+  return found == verdict.origins.end() ? nullptr : &*found;
+}
+
+// "first: step 2 decoder.layers.1.mlp.linear_fc1 forward output, rule same_bits: ..."
 std::string first_finding(const compare::Verdict& verdict) {
-  if (verdict.origins.empty()) return verdict.reason;
-  const auto& finding = verdict.origins.front().finding;
-  return "first: " + trace::describe(finding.what) + ", rule " + finding.rule + ": " +
-         finding.evidence;
+  if (verdict.origins.empty() || !verdict.controls_passed) return verdict.reason;
+  const compare::Origin* difference = first_difference(verdict);
+  const auto& finding = (difference != nullptr ? *difference : verdict.origins.front()).finding;
+  return std::string(difference != nullptr ? "first: " : "in A already: ") +
+         trace::describe(finding.what) + ", rule " + finding.rule + ": " + finding.evidence;
 }
 
 }  // namespace
@@ -48,6 +59,8 @@ void judge_state(LevelReport& level, const StateComparison& state) {
                            " tensors are equal");
   for (const auto& difference : state.differences)
     level.evidence.push_back(difference.tensor + " " + difference.what);
+  for (const auto& fault : state.broken_alike)
+    level.evidence.push_back(fault + ", in A and B alike");
   for (const auto& name : state.not_compared)
     level.evidence.push_back(name + " is bound to its layout: not compared, rebuilt on load");
 }
@@ -75,9 +88,10 @@ std::optional<Report> contradiction_report(Report report, const At& saved) {
 
 void conclude(LevelReport& level, const compare::Verdict& verdict, LevelVerdict clean) {
   const bool is_clean = verdict.kind == compare::VerdictKind::kClean;
-  level.verdict = is_clean                  ? clean
-                  : verdict.origins.empty() ? LevelVerdict::kUnknown
-                                            : LevelVerdict::kDifferent;
+  level.verdict = is_clean                               ? clean
+                  : !verdict.controls_passed             ? LevelVerdict::kUnknown
+                  : first_difference(verdict) != nullptr ? LevelVerdict::kDifferent
+                                                         : LevelVerdict::kUnknown;
   level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
                            std::to_string(verdict.coverage.records) + " records compared");
   if (!is_clean) level.evidence.push_back(first_finding(verdict));
@@ -93,17 +107,40 @@ LevelReport replay_level(const fs::path& candidate, const fs::path& reference, i
   return level;
 }
 
-void judge_bits(LevelReport& level, const fs::path& candidate, const fs::path& reference,
-                const oracle::Thresholds& thresholds) {
+compare::Verdict compare_bits(const trace::TraceReader& candidate,
+                              const trace::TraceReader& reference,
+                              const oracle::Thresholds& thresholds) {
   compare::JudgeOptions options;
   options.same_layout = true;
-  options.replay = false;
-  const auto verdict = compare::compare_traces(trace::TraceReader(candidate),
-                                               trace::TraceReader(reference), thresholds, options);
+  options.own_rules = false;
+  return compare::compare_traces(candidate, reference, thresholds, options);
+}
+
+bool same_mesh(const trace::TraceReader& a, const trace::TraceReader& b) {
+  return a.world_size() == b.world_size() &&
+         a.facts().front().mesh_size == b.facts().front().mesh_size;
+}
+
+void judge_bits(LevelReport& level, const compare::Verdict& bits) {
   level.threshold = "bit for bit, rank by rank";
-  level.commands = {"nanhunt compare --same-layout " + candidate.string() + " " +
-                    reference.string()};
-  conclude(level, verdict, LevelVerdict::kEqual);
+  conclude(level, bits, LevelVerdict::kEqual);
+  // What only one of them has was held against nothing.
+  for (const auto& [side, records] :
+       {std::pair("A", &bits.coverage.missing), std::pair("B", &bits.coverage.extra)}) {
+    if (records->empty()) continue;
+    level.evidence.push_back(std::string("in ") + side + " only: " + records->front() +
+                             (records->size() > 1
+                                  ? ", and " + std::to_string(records->size() - 1) + " other kinds"
+                                  : ""));
+    if (level.verdict == LevelVerdict::kEqual) level.verdict = LevelVerdict::kUnknown;
+  }
+}
+
+void judge_bits(LevelReport& level, const fs::path& candidate, const fs::path& reference,
+                const oracle::Thresholds& thresholds) {
+  judge_bits(level, compare_bits(trace::TraceReader(candidate), trace::TraceReader(reference),
+                                 thresholds));
+  level.commands = {"nanhunt repro --runs " + reference.string() + " " + candidate.string()};
 }
 
 StateComparison compare_capsules(const At& a, const At& b) {

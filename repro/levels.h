@@ -13,6 +13,7 @@
 #include "oracle/thresholds.h"
 #include "repro/report.h"
 #include "repro/state_level.h"
+#include "trace/trace_reader.h"
 
 namespace nanhunt::repro {
 
@@ -34,12 +35,20 @@ LevelReport replay_level(const std::filesystem::path& candidate,
                          int64_t last_step);
 
 void judge_state(LevelReport& level, const StateComparison& state);
-// The traces rank by rank, in one layout.
+// The traces rank by rank, in one layout: what differs between them, and nothing else. A failure
+// that both have alike is none of it.
+compare::Verdict compare_bits(const trace::TraceReader& candidate,
+                              const trace::TraceReader& reference,
+                              const oracle::Thresholds& thresholds);
+void judge_bits(LevelReport& level, const compare::Verdict& bits);
 void judge_bits(LevelReport& level, const std::filesystem::path& candidate,
                 const std::filesystem::path& reference, const oracle::Thresholds& thresholds);
 // The state that the steps left: it counts against the level what was equal at their start.
 void judge_end(LevelReport& level, const StateComparison& start, const StateComparison& end);
-// By a verdict on the two traces; `clean` is what a clean one means for the level.
+// Of one world and one mesh: ranks can be held against each other.
+bool same_mesh(const trace::TraceReader& a, const trace::TraceReader& b);
+// By a verdict on the two traces; `clean` is what a clean one means for the level. What the
+// reference breaks by itself, alone or together with the candidate, decides nothing between them.
 void conclude(LevelReport& level, const compare::Verdict& verdict, LevelVerdict clean);
 
 // A state whose own ranks disagree is refused by whoever would load it: that is the finding, the

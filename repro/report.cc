@@ -18,8 +18,7 @@ constexpr size_t kMostEvidence = 12;
 void require_artifacts(const Report& report) {
   for (const LevelReport& level : report.levels) {
     if (level.verdict == LevelVerdict::kNotJudged) continue;
-    const std::string claim =
-        "level " + std::string(name_of(level.level)) + ": " + std::string(name_of(level.verdict));
+    const std::string claim = "level " + title_of(level) + ": " + std::string(name_of(level.verdict));
     if (level.artifacts.empty() || level.commands.empty())
       throw trace::Error(trace::ErrorKind::kInternal, claim + " is claimed without an artifact");
     for (const auto& artifact : level.artifacts) {
@@ -48,6 +47,10 @@ std::string_view name_of(LevelVerdict verdict) {
   NANHUNT_CHECK(false && "unknown verdict");
 }
 
+std::string title_of(const LevelReport& level) {
+  return std::string(name_of(level.level)) + (level.part.empty() ? "" : ", " + level.part);
+}
+
 int exit_status(const Report& report) {
   const auto any = [&](LevelVerdict verdict) {
     return std::ranges::find(report.levels, verdict, &LevelReport::verdict) != report.levels.end();
@@ -63,10 +66,11 @@ nlohmann::json to_json(const Report& report) {
     nlohmann::json artifacts = nlohmann::json::array();
     for (const auto& artifact : level.artifacts) artifacts.push_back(artifact.string());
     nlohmann::json entry = {
-        {"level", name_of(level.level)}, {"observable", level.observable},
-        {"threshold", level.threshold},  {"verdict", name_of(level.verdict)},
-        {"evidence", level.evidence},    {"implies", implication(report, level.level)},
-        {"artifacts", artifacts},        {"commands", level.commands}};
+        {"level", name_of(level.level)},       {"part", level.part},
+        {"observable", level.observable},      {"threshold", level.threshold},
+        {"verdict", name_of(level.verdict)},   {"evidence", level.evidence},
+        {"implies", implication(report, level)},   {"artifacts", artifacts},
+        {"commands", level.commands}};
     if (level.convergence) entry["convergence"] = to_json(*level.convergence);
     levels.push_back(entry);
   }
@@ -80,8 +84,7 @@ std::string to_text(const Report& report) {
   require_artifacts(report);
   std::string text = "Question: " + report.question + "\n";
   for (const LevelReport& level : report.levels) {
-    text += "\nLevel " + std::string(name_of(level.level)) + ": " +
-            std::string(name_of(level.verdict)) + "\n";
+    text += "\nLevel " + title_of(level) + ": " + std::string(name_of(level.verdict)) + "\n";
     text += "  observable  " + level.observable + "\n";
     text += "  threshold   " + level.threshold + "\n";
     for (size_t i = 0; i < std::min(level.evidence.size(), kMostEvidence); ++i)
@@ -90,8 +93,8 @@ std::string to_text(const Report& report) {
       text += "              and " + std::to_string(level.evidence.size() - kMostEvidence) +
               " more (--json)\n";
     }
-    const std::string implies = implication(report, level.level);
-    if (!implies.empty()) text += "  implies     " + implies + "\n";
+    const std::string meaning = implication(report, level);
+    if (!meaning.empty()) text += "  implies     " + meaning + "\n";
     for (const std::string& command : level.commands) text += "  made by     " + command + "\n";
   }
   return text + "\n" + ticket(report);

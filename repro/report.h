@@ -32,6 +32,9 @@ struct LevelReport {
   std::vector<std::filesystem::path> artifacts;
   std::vector<std::string> commands;
   std::optional<Convergence> convergence = {};  // of the level of that name, where it was judged
+  // What of the level this is about, where a report asks more than one question: "names". "" is the
+  // level itself, that of the report's question.
+  std::string part = {};
 };
 
 struct Report {
@@ -44,6 +47,9 @@ std::string_view name_of(LevelVerdict verdict);  // "equal", "within", "differen
 // What the levels' verdicts together say about each other; one line a level. "" where they say
 // nothing.
 std::string implication(const Report& report, capsule::Level level);
+// The same of an entry: a part implies what its evidence says, and "" beside it.
+std::string implication(const Report& report, const LevelReport& level);
+std::string title_of(const LevelReport& level);  // "state", "state, names"
 // Exit status: 1 when a level is different, 125 when one is unknown, else 0.
 int exit_status(const Report& report);
 

@@ -12,6 +12,7 @@ LevelReport level_of(const json& object) {
   using capsule::Level;
   LevelReport level;
   level.level = named(object, "level", {Level::kState, Level::kReplay, Level::kConvergence});
+  if (object.contains("part")) level.part = text(object, "part");
   level.observable = text(object, "observable");
   level.threshold = text(object, "threshold");
   level.verdict = named(object, "verdict",

@@ -40,7 +40,8 @@ const LevelReport* deciding(const Report& report) {
 std::string headline(const Report& report) {
   std::vector<std::string> parts;
   for (const LevelReport& level : report.levels) {
-    parts.push_back(std::string(name_of(level.level)) + " " + std::string(name_of(level.verdict)));
+    if (level.part.empty() || level.verdict == LevelVerdict::kDifferent)
+      parts.push_back(title_of(level) + " " + std::string(name_of(level.verdict)));
   }
   return compare::join(parts, ", ");
 }
@@ -48,10 +49,10 @@ std::string headline(const Report& report) {
 std::string ticket(const Report& report) {
   std::string text = "---- nanhunt ----\n" + line("question", report.question);
   for (const LevelReport& level : report.levels) {
-    text += line(std::string(name_of(level.level)), level_text(level));
+    text += line(title_of(level), level_text(level));
   }
   if (const LevelReport* level = deciding(report)) {
-    const std::string implies = implication(report, level->level);
+    const std::string implies = implication(report, *level);
     if (!implies.empty()) text += line("implies", implies);
     if (!level->commands.empty()) text += line("made by", level->commands.front());
   }

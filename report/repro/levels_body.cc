@@ -33,12 +33,12 @@ Lines artifacts_of(const LevelReport& level) {
 
 Data level_row(const repro::Report& report, const LevelReport& level) {
   Data data = object();
-  data.set("name", std::string(capsule::name_of(level.level)));
+  data.set("name", repro::title_of(level));
   data.set("verdict_of_level", std::string(repro::name_of(level.verdict)));
   data.set("tone_of_level", tone_of(level.verdict));
   data.set("observable", level.observable);
   data.set("threshold", level.threshold);
-  data.set("implies", repro::implication(report, level.level));
+  data.set("implies", repro::implication(report, level));
   set_unless_empty(data, "evidence", level.evidence);
   set_unless_empty(data, "artifacts", artifacts_of(level));
   set_unless_empty(data, "commands", level.commands);

@@ -45,6 +45,15 @@ class CaseFile : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(CaseFile, AsksItsQuestion) {
+  EXPECT_EQ(read_case(write("a.case", "subject = job.subject\n")).repro, Question::kResume);
+  EXPECT_EQ(read_case(write("a.case", "subject = job.subject\nrepro = upgrade\n")).repro,
+            Question::kUpgrade);
+  EXPECT_EQ(message_of("subject = job.subject\nrepro = upgrad\n"),
+            "a.case:2: repro is 'upgrad'; it may be: resume layouts again upgrade; did you mean "
+            "'upgrade'?");
+}
+
 TEST_F(CaseFile, ReadsBothSides) {
   const Case the_case = read_case(write("a.case",
                                         "subject = job.subject\nlevel = full\nsteps = 2\n"
@@ -76,13 +85,11 @@ TEST_F(CaseFile, NamesTheLineOfWhatDoesNotFit) {
 TEST_F(CaseFile, SaysHowCurvesAreJudged) {
   const std::string text = "subject = job.subject\n";
   const Case plain = read_case(write("a.case", text));
-  EXPECT_FALSE(plain.layouts);
   EXPECT_FALSE(plain.convergence.seeds.has_value());
   const Case the_case =
-      read_case(write("a.case", text + "[repro]\nlayouts = on\n[convergence]\nseeds = 5\nsame = 9\n"
+      read_case(write("a.case", text + "[convergence]\nseeds = 5\nsame = 9\n"
                                        "steps = 60\nmargin = 2sd late_loss=0.1\n"
                                        "metrics = late_loss whole_loss\nloss = critic\n"));
-  EXPECT_TRUE(the_case.layouts);
   EXPECT_EQ(the_case.convergence.seeds, 5);
   EXPECT_EQ(the_case.convergence.same, 9);
   EXPECT_EQ(the_case.convergence.steps, 60);
@@ -92,8 +99,6 @@ TEST_F(CaseFile, SaysHowCurvesAreJudged) {
   EXPECT_EQ(message_of(text + "[convergence]\nseeds = many\n").substr(0, 9), "a.case:3:");
   EXPECT_EQ(message_of(text + "[convergence]\nsame = -1\n"),
             "a.case:3: convergence.same is negative");
-  EXPECT_EQ(message_of(text + "[repro]\nlayouts = yes\n"),
-            "a.case:3: layouts is 'yes'; it may be: on off");
 }
 
 TEST_F(CaseFile, IsTheSameWithAndWithoutFaultAndExpectation) {

@@ -98,6 +98,34 @@ TEST(Score, HoldsFieldAgainstField) {
   EXPECT_FALSE(all_same(score(expectation, wrong, four_ranks(), four_ranks())));
 }
 
+// A part is no level: it is scored by its name where it is different, whatever the level says.
+TEST(Score, HoldsPartsAgainstTheirNames) {
+  repro::Report report;
+  const auto add = [&](capsule::Level level, const std::string& part, bool different,
+                       const std::string& line) {
+    report.levels.emplace_back();
+    report.levels.back().level = level;
+    report.levels.back().part = part;
+    report.levels.back().verdict =
+        different ? repro::LevelVerdict::kDifferent : repro::LevelVerdict::kEqual;
+    report.levels.back().evidence = {line};
+  };
+  add(capsule::Level::kState, "", false, "all is equal");
+  add(capsule::Level::kState, "round trip", true, "a hop");
+  add(capsule::Level::kState, "names", true, "renamed");
+  add(capsule::Level::kReplay, "configuration", false, "release is 2");
+  const auto scored = [&](const std::string& field, const std::string& expected) {
+    return all_same(score({{{field, expected}}}, report));
+  };
+  EXPECT_TRUE(scored("state", "equal"));
+  EXPECT_TRUE(scored("parts", "names, round trip"));
+  EXPECT_FALSE(scored("parts", "names"));
+  EXPECT_FALSE(scored("parts", "none"));
+  EXPECT_TRUE(scored("evidence", "renamed"));
+  report.levels[1].verdict = report.levels[2].verdict = repro::LevelVerdict::kEqual;
+  EXPECT_TRUE(scored("parts", "none"));
+}
+
 TEST(Score, ACleanTwinIsCleanAndNothingElse) {
   compare::Verdict verdict;
   verdict.kind = compare::VerdictKind::kClean;

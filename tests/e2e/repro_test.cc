@@ -4,38 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "tests/e2e/reported.h"
 #include "tests/e2e/verdict_json.h"
 
 namespace nanhunt::e2e {
 namespace {
 
 using testing::HasSubstr;
-
-struct Reported {
-  int status = -1;
-  std::string errors;
-  std::map<std::string, std::string> verdicts, evidence, implies;  // by level
-};
-
-Reported repro(const fs::path& the_case, std::vector<std::string> more) {
-  const TemporaryFolder work;
-  std::vector<std::string> words{"repro", the_case.string(), "--json", "--out",
-                                 (work / "work").string()};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ended ended = nanhunt(words);
-  Reported reported{ended.status, ended.errors, {}, {}, {}};
-  const auto json = nlohmann::json::parse(ended.output, nullptr, false);
-  if (json.is_discarded()) return reported;
-  for (const auto& level : json.at("levels")) {
-    const std::string name = level.at("level");
-    reported.verdicts[name] = level.at("verdict");
-    reported.implies[name] = level.at("implies");
-    for (const std::string line : level.at("evidence")) reported.evidence[name] += line + "\n";
-  }
-  return reported;
-}
 
 struct Broken {
   const char* name;
@@ -190,6 +165,13 @@ TEST(ReproRefuses, ASubjectWithoutCapsules) {
                                "--steps=2", "--out", (folder / "work").string()});
   EXPECT_EQ(ended.status, 2);
   EXPECT_THAT(ended.errors, HasSubstr("has no `capsules =`: its runs cannot be saved"));
+}
+
+// A NaN that both runs have at one place is a failure, and the same run all the same.
+TEST(ReproReplay, AFailureThatRepeatsIsEqual) {
+  const Reported reported = repro(cases_folder() / "one_rank_nan.case", {"--steps=2"});
+  EXPECT_EQ(reported.status, 0) << reported.errors;
+  EXPECT_EQ(reported.verdicts.at("replay"), "equal") << reported.evidence.at("replay");
 }
 
 TEST(ReproRefuses, CurvesThatCannotBeMade) {

@@ -100,6 +100,24 @@ TEST(ReproReport, CurvesThatWereJudgedStandInTheJson) {
   EXPECT_EQ(to_json(report)["levels"][2]["convergence"], to_json(Convergence{}));
 }
 
+// A part stands beside the level: it is told and counts, and the level's meaning hangs not on it.
+TEST(ReproReport, PartsAreNoLevels) {
+  Report report = report_of(LevelVerdict::kEqual, LevelVerdict::kEqual);
+  LevelReport part = report.levels[0];
+  part.part = "names";
+  part.verdict = LevelVerdict::kDifferent;
+  report.levels.insert(report.levels.begin(), part);
+  EXPECT_THAT(implication(report, Level::kState), HasSubstr("made by the step"));
+  EXPECT_EQ(exit_status(report), 1);
+  const auto json = to_json(report);
+  EXPECT_EQ(json["levels"][0]["part"], "names");
+  EXPECT_EQ(json["levels"][0]["implies"], "");
+  EXPECT_EQ(json["levels"][1]["part"], "");
+  EXPECT_THAT(to_text(report), HasSubstr("Level state, names: different"));
+  report.levels[0].artifacts.clear();
+  EXPECT_THROW(to_json(report), trace::Error);
+}
+
 TEST(ReproReport, ExitStatusIsOfTheWorstLevel) {
   EXPECT_EQ(exit_status(report_of(LevelVerdict::kEqual, LevelVerdict::kWithin)), 0);
   EXPECT_EQ(exit_status(report_of(LevelVerdict::kEqual, LevelVerdict::kUnknown)), 125);
