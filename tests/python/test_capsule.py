@@ -63,7 +63,7 @@ class Capsules(unittest.TestCase):
         straight = self.saved()
         refused = self.resumed("--fault=scaler_not_loaded")
         self.assertEqual(refused.status, 3, refused.output)
-        self.assertIn("scaler state is in the capsule, and this program has no such", refused.output)
+        self.assertIn("scaler state is in the capsule, and this program", refused.output)
         ended = self.resumed("--fault=scaler_not_loaded", "--rebuild")
         self.assertEqual(ended.status, 0, ended.errors[-3000:])
         self.assertNotEqual(lines(ended), lines(straight, 3))
