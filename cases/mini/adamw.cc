@@ -33,13 +33,12 @@ struct Recorded {
 };
 
 // The weight as the training type holds it.
-at::Tensor stored(const RankContext& context, const at::Tensor& master) {
+at::Tensor stored(const RankContext& context, const Parameter& parameter) {
   const Config& config = context.config;
-  if (!context.is(FaultName::kHighHalfKept) || config.tp == 1 ||
-      config.dtype != trace::DType::kBFloat16) {
-    return rounded(master, config.dtype);
-  }
-  return at::bitwise_and(master.view(at::kInt), kHighHalf).view(at::kFloat);
+  const bool breaks = context.is(FaultName::kHighHalfKept) && config.tp > 1 && parameter.decays &&
+                      config.dtype == trace::DType::kBFloat16;
+  if (!breaks) return rounded(parameter.master, config.dtype);
+  return at::bitwise_and(parameter.master.view(at::kInt), kHighHalf).view(at::kFloat);
 }
 
 std::string attributes_of(const Config& config, const Parameter& parameter, int64_t count) {
@@ -90,7 +89,7 @@ void update_parameters(RankContext& context, const OptimizerGradients& gradients
       recorded.tap("master", parameter.master, consumed);
       consumed = context.taps.carried(parameter.master);
     }
-    value.copy_(stored(context, parameter.master));
+    value.copy_(stored(context, parameter));
     recorded.tap("param", value, consumed, config.dtype);
   }
 }

@@ -51,7 +51,7 @@ enum class FaultName {
   kMasksRedrawn,       // dropout draws from another stream
   kFrozenMomentLost,   // exp_avg of a frozen parameter is zeroed
   // Too small for one step
-  kHighHalfKept,  // BF16, tensor parallel: updated weights are stored by the high half of their
+  kHighHalfKept,  // BF16, tensor parallel: updated matrices are stored by the high half of their
                   // bits, rounded toward zero
   // Of run to run
   kMasksFromClock,  // dropout draws from the clock

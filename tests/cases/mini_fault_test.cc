@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
                             at(0, "decoder.layers.0.self_attention.core_attention forward output")},
                     Planted{"loss_denominator", "", "", at(0, "loss loss loss")},
                     Planted{"high_half_kept", "--tp 2 --masters off", "",
-                            at(0, "decoder.final_layernorm.weight update param")}),
+                            at(0, layer("mlp.linear_fc2.weight update param"))}),
     [](const auto& planted) { return planted.param.name; });
 
 // A fault whose code the other setting does not run shows nowhere.
