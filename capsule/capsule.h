@@ -80,5 +80,8 @@ std::string name_of(const Entry& entry);
 // A number that tells writers apart: the same on all ranks of a run, another in each run.
 inline constexpr const char* kRunSite = "capsule";
 inline constexpr const char* kRunRole = "run";
+// A fact of the run (trace/run_facts.h): the files that it was converted from
+// (hooks/python/nanhunt/checkpoint.py). It has what they had, which is rarely all of a run's state.
+inline constexpr const char* kConvertedFact = "converted";
 
 }  // namespace nanhunt::capsule

@@ -9,7 +9,7 @@ namespace nanhunt::capsule {
 namespace {
 
 // Indexed by the number of the kind.
-constexpr std::array<KindFacts, 15> kKinds{{
+constexpr std::array<KindFacts, 16> kKinds{{
     {Kind::kParameters, "parameters", Level::kState, false, "another model"},
     {Kind::kMasters, "masters", Level::kState, false,
      "rebuilt from the parameters: what their type rounds away is gone"},
@@ -35,6 +35,8 @@ constexpr std::array<KindFacts, 15> kKinds{{
     {Kind::kCounters, "RNG counters", Level::kReplay, false, "seeded anew: other masks and draws"},
     {Kind::kWriter, "writer", Level::kState, false, "nobody can say that one run wrote it"},
     {Kind::kSampler, "sampler", Level::kState, true, "data from the start: samples are seen twice"},
+    {Kind::kSettings, "settings", Level::kState, false,
+     "taken from the configuration, which may be another", false, false},
 }};
 
 bool is_under(const std::string& site, std::string_view name) {
@@ -74,6 +76,7 @@ Kind kind_of(const std::string& site, const std::string& role) {
   if (is_under(site, "data")) return Kind::kCursor;
   if (is_under(site, "schedule")) return Kind::kSchedule;
   if (is_under(site, "scaler")) return Kind::kScaler;
+  if (is_under(site, "settings")) return Kind::kSettings;
   if (role == "step") return Kind::kOptimizerStep;
   if (is_under(site, "optimizer")) return Kind::kGroups;
   if (role.starts_with("fp8_")) return Kind::kFp8;

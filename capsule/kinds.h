@@ -28,6 +28,7 @@ enum class Kind {
   kCounters,       // "rng.counter": keys and counters of draws that no layout changes
   kWriter,         // "capsule": who wrote it
   kSampler,        // "data.sampler": what a rank's data loader keeps
+  kSettings,       // "settings": what a converted checkpoint had besides
 };
 
 // Reproducibility levels (docs/repro.md). A kind of state that is gone breaks the level named and
@@ -43,6 +44,7 @@ struct KindFacts {
   // Ranks keep their own between synchronisations (running statistics under DDP): a rank gets its
   // own again in the same layout, and the first copy in another.
   bool copies_may_differ = false;
+  bool expected = true;  // a state without it lacks something
 };
 
 std::span<const KindFacts> all_kinds();

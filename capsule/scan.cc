@@ -29,7 +29,7 @@ class Scan {
       one(entry);
     }
     for (const KindFacts& facts : all_kinds()) {
-      if (!report_.kinds.contains(std::string(facts.name)))
+      if (facts.expected && !report_.kinds.contains(std::string(facts.name)))
         report_.absent.push_back(std::string(facts.name) + " (" + std::string(facts.lost) + ")");
     }
     std::ranges::stable_sort(report_.findings, std::greater(), &Finding::proven);

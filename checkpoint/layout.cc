@@ -210,7 +210,9 @@ std::string why_no_checkpoint(const fs::path& path) {
       path.string() + ": neither a trace (step-*/rank-*.h5) nor a checkpoint (*.safetensors)";
   if (found.pickles.empty()) return text;
   return text + "; pickle files such as " + relative_name(path, found.pickles.front()) +
-         " run code when they are opened, nanhunt does not open them: save as safetensors";
+         " run code when they are opened, nanhunt does not open them; convert without running any: "
+         "python -m nanhunt.checkpoint " +
+         path.string() + " OUT";
 }
 
 Checkpoint open_checkpoint(const fs::path& path) {

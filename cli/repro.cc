@@ -11,9 +11,11 @@
 #include "cli/paired_options.h"
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
+#include "cli/scan_checkpoint.h"
 #include "repro/case_report.h"
 #include "repro/question.h"
 #include "repro/run_pair.h"
+#include "repro/state_report.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
@@ -25,10 +27,20 @@ repro::Report report_on_runs(const Parsed& parsed) {
   return repro::trace_and_trace(parsed.text("CASE"), parsed.text("B"), read_thresholds(parsed));
 }
 
-repro::Report report_on_capsules(const Parsed& parsed) {
-  const auto a = capsule::parse_name(parsed.text("CASE")),
-             b = capsule::parse_name(parsed.text("B"));
-  return repro::state_and_state(a.folder, a.step, b.folder, b.step, read_thresholds(parsed));
+// A capsule, FOLDER or FOLDER@STEP, or a checkpoint of another program.
+repro::State open_state(const std::string& text) {
+  const capsule::Name name = capsule::parse_name(text);
+  if (what_to_scan(name.folder) == Scanned::kTrace)
+    return repro::open_capsule_state(name.folder, name.step);
+  if (name.step >= 0)
+    throw trace::Error(trace::ErrorKind::kUsage,
+                       "@STEP is for capsules, and " + name.folder.string() + " is a checkpoint");
+  return repro::open_checkpoint_state(name.folder);
+}
+
+repro::Report report_on_states(const Parsed& parsed) {
+  const repro::State a = open_state(parsed.text("CASE")), b = open_state(parsed.text("B"));
+  return repro::state_and_state(a, b, read_thresholds(parsed));
 }
 
 // Registered before the first run: what the curves are judged by, and what it costs.
@@ -88,16 +100,17 @@ int repro_command(const std::vector<std::string>& arguments) {
       "again", po::bool_switch(), "the failing side twice")(
       "upgrade", po::bool_switch(), "reference side: the old build; failing side: the new one")(
       "runs", po::bool_switch(), "two traces, or folders of runs, that are there already")(
-      "state", po::bool_switch(), "two capsules, FOLDER or FOLDER@STEP each: their state alone");
+      "state", po::bool_switch(),
+      "two capsules, FOLDER or FOLDER@STEP, or checkpoints: their state alone");
   options.add(paired_options());
   const Parsed parsed = parse_options("repro", arguments, options, {"CASE", "B?"});
   if (parsed.wants_help) return 0;
   const bool state = parsed.flag("state"), runs = parsed.flag("runs");
   if ((state && runs) || (state || runs) != parsed.has("B"))
     throw trace::Error(trace::ErrorKind::kUsage,
-                       "repro takes a case, or --state and two capsules, or --runs and two traces, "
-                       "or --pair A=B ...");
-  const repro::Report report = state  ? report_on_capsules(parsed)
+                       "repro takes a case, or --state and two capsules or checkpoints, or --runs "
+                       "and two traces, or --pair A=B ...");
+  const repro::Report report = state  ? report_on_states(parsed)
                                : runs ? report_on_runs(parsed)
                                       : report_on_case(parsed, command_of(arguments));
   if (parsed.flag("json")) {

@@ -5,6 +5,7 @@
 #include "repro/case_runs.h"
 #include "repro/convergence_level.h"
 #include "repro/levels.h"
+#include "repro/state_report.h"
 
 namespace nanhunt::repro {
 
@@ -101,19 +102,6 @@ Report layout_and_layout(Bench& bench, const oracle::Thresholds& thresholds, int
   report.levels.push_back(replay_level(first.trace, second.trace, at, scope.steps - 1));
   judge_envelope(report.levels.back(), bench, first, second, scope);
   report.levels.push_back(curves_level(bench, plan, Pairing::kLayouts));
-  return report;
-}
-
-Report state_and_state(const std::filesystem::path& a, int64_t step_of_a,
-                       const std::filesystem::path& b, int64_t step_of_b,
-                       const oracle::Thresholds& thresholds) {
-  Report report;
-  report.thresholds_sha256 = thresholds.sha256();
-  const At first{a, Capsule(a, step_of_a).step().step},
-      second{b, Capsule(b, step_of_b).step().step};
-  report.question = "capsule " + first.text() + " against " + second.text();
-  report.levels.push_back(state_level(first, second));
-  judge_state(report.levels.back(), compare_capsules(first, second));
   return report;
 }
 

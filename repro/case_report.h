@@ -24,9 +24,4 @@ Report save_and_resume(ablate::Bench& bench, const oracle::Thresholds& threshold
 Report layout_and_layout(ablate::Bench& bench, const oracle::Thresholds& thresholds, int64_t at,
                          const std::optional<PairedPlan>& plan = std::nullopt);
 
-// The two capsules only.
-Report state_and_state(const std::filesystem::path& a, int64_t step_of_a,
-                       const std::filesystem::path& b, int64_t step_of_b,
-                       const oracle::Thresholds& thresholds);
-
 }  // namespace nanhunt::repro

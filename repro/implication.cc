@@ -20,9 +20,12 @@ bool is_different(LevelVerdict verdict) {
 
 struct Verdicts {
   LevelVerdict state, replay, convergence;
+  bool partial_state;  // some kinds of it were not compared
 };
 
 std::string of_state(const Verdicts& is) {
+  if (holds(is.state) && is.partial_state)
+    return "what was not compared may differ: a difference in replay can come from there";
   if (holds(is.state))
     return "a difference in replay is made by the step, not by what it starts from";
   if (!is_different(is.state)) return "";
@@ -82,14 +85,19 @@ std::string implication(const Report& report, const LevelReport& level) {
 }
 
 std::string implication(const Report& report, Level level) {
-  const auto verdict_of = [&](Level wanted) {
-    const auto found = std::ranges::find_if(report.levels, [&](const LevelReport& each) {
+  const auto find = [&](Level wanted) {
+    return std::ranges::find_if(report.levels, [&](const LevelReport& each) {
       return each.level == wanted && each.part.empty();
     });
+  };
+  const auto verdict_of = [&](Level wanted) {
+    const auto found = find(wanted);
     return found == report.levels.end() ? LevelVerdict::kNotJudged : found->verdict;
   };
+  const auto state = find(Level::kState);
   const Verdicts verdicts{verdict_of(Level::kState), verdict_of(Level::kReplay),
-                          verdict_of(Level::kConvergence)};
+                          verdict_of(Level::kConvergence),
+                          state != report.levels.end() && !state->of.empty()};
   switch (level) {
     case Level::kState:
       return of_state(verdicts);

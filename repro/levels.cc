@@ -6,6 +6,7 @@
 
 #include "compare/judge.h"
 #include "repro/convergence_level.h"
+#include "repro/state_report.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
@@ -42,27 +43,7 @@ std::string At::text() const {
 }
 
 LevelReport state_level(const At& a, const At& b) {
-  LevelReport level;
-  level.level = capsule::Level::kState;
-  level.observable =
-      "parameters, masters, moments, counters, settings, RNG, cursor and batch of A " + a.text() +
-      " and B " + b.text() + ", as logical tensors";
-  level.threshold = "equal values; layout-bound state in the same layout only";
-  level.artifacts = {a.folder, b.folder};
-  level.commands = {"nanhunt repro --state " + a.text() + " " + b.text()};
-  return level;
-}
-
-void judge_state(LevelReport& level, const StateComparison& state) {
-  level.verdict = state.differences.empty() ? LevelVerdict::kEqual : LevelVerdict::kDifferent;
-  level.evidence.push_back(std::to_string(state.equal) + " of " + std::to_string(state.tensors) +
-                           " tensors are equal");
-  for (const auto& difference : state.differences)
-    level.evidence.push_back(difference.tensor + " " + difference.what);
-  for (const auto& fault : state.broken_alike)
-    level.evidence.push_back(fault + ", in A and B alike");
-  for (const auto& name : state.not_compared)
-    level.evidence.push_back(name + " is bound to its layout: not compared, rebuilt on load");
+  return empty_state_level(a.folder, a.text(), b.folder, b.text());
 }
 
 // A state whose own ranks disagree is refused by whoever would load it: that is the finding.

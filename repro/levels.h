@@ -34,7 +34,6 @@ LevelReport replay_level(const std::filesystem::path& candidate,
                          const std::filesystem::path& reference, int64_t first_step,
                          int64_t last_step);
 
-void judge_state(LevelReport& level, const StateComparison& state);
 // The traces rank by rank, in one layout: what differs between them, and nothing else. A failure
 // that both have alike is none of it.
 compare::Verdict compare_bits(const trace::TraceReader& candidate,

@@ -47,6 +47,12 @@ std::string_view name_of(LevelVerdict verdict) {
   NANHUNT_CHECK(false && "unknown verdict");
 }
 
+std::string verdict_text(const LevelReport& level) {
+  std::string text(name_of(level.verdict));
+  for (size_t i = 0; i < level.of.size(); ++i) text += (i == 0 ? " (of the " : ", ") + level.of[i];
+  return level.of.empty() ? text : text + ")";
+}
+
 std::string title_of(const LevelReport& level) {
   return std::string(name_of(level.level)) + (level.part.empty() ? "" : ", " + level.part);
 }
@@ -65,12 +71,16 @@ nlohmann::json to_json(const Report& report) {
   for (const LevelReport& level : report.levels) {
     nlohmann::json artifacts = nlohmann::json::array();
     for (const auto& artifact : level.artifacts) artifacts.push_back(artifact.string());
-    nlohmann::json entry = {
-        {"level", name_of(level.level)},       {"part", level.part},
-        {"observable", level.observable},      {"threshold", level.threshold},
-        {"verdict", name_of(level.verdict)},   {"evidence", level.evidence},
-        {"implies", implication(report, level)},   {"artifacts", artifacts},
-        {"commands", level.commands}};
+    nlohmann::json entry = {{"level", name_of(level.level)},
+                            {"part", level.part},
+                            {"observable", level.observable},
+                            {"threshold", level.threshold},
+                            {"verdict", name_of(level.verdict)},
+                            {"of", level.of},
+                            {"evidence", level.evidence},
+                            {"implies", implication(report, level)},
+                            {"artifacts", artifacts},
+                            {"commands", level.commands}};
     if (level.convergence) entry["convergence"] = to_json(*level.convergence);
     levels.push_back(entry);
   }
@@ -84,7 +94,7 @@ std::string to_text(const Report& report) {
   require_artifacts(report);
   std::string text = "Question: " + report.question + "\n";
   for (const LevelReport& level : report.levels) {
-    text += "\nLevel " + title_of(level) + ": " + std::string(name_of(level.verdict)) + "\n";
+    text += "\nLevel " + title_of(level) + ": " + verdict_text(level) + "\n";
     text += "  observable  " + level.observable + "\n";
     text += "  threshold   " + level.threshold + "\n";
     for (size_t i = 0; i < std::min(level.evidence.size(), kMostEvidence); ++i)

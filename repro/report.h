@@ -35,6 +35,8 @@ struct LevelReport {
   // What of the level this is about, where a report asks more than one question: "names". "" is the
   // level itself, that of the report's question.
   std::string part = {};
+  // Kinds of state that the verdict is of, where it is not of all that a step starts from.
+  std::vector<std::string> of = {};
 };
 
 struct Report {
@@ -50,6 +52,7 @@ std::string implication(const Report& report, capsule::Level level);
 // The same of an entry: a part implies what its evidence says, and "" beside it.
 std::string implication(const Report& report, const LevelReport& level);
 std::string title_of(const LevelReport& level);  // "state", "state, names"
+std::string verdict_text(const LevelReport& level);  // "equal (of the parameters, moments)"
 // Exit status: 1 when a level is different, 125 when one is unknown, else 0.
 int exit_status(const Report& report);
 

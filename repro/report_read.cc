@@ -18,6 +18,7 @@ LevelReport level_of(const json& object) {
   level.verdict = named(object, "verdict",
                         {LevelVerdict::kEqual, LevelVerdict::kWithin, LevelVerdict::kDifferent,
                          LevelVerdict::kUnknown, LevelVerdict::kNotJudged});
+  if (object.contains("of")) level.of = texts(object, "of");
   level.evidence = texts(object, "evidence");
   for (const std::string& path : texts(object, "artifacts")) level.artifacts.emplace_back(path);
   level.commands = texts(object, "commands");

@@ -19,7 +19,7 @@ std::string line(const std::string& name, const std::string& text) {
 }
 
 std::string level_text(const LevelReport& level) {
-  std::vector<std::string> parts = {std::string(name_of(level.verdict))};
+  std::vector<std::string> parts = {verdict_text(level)};
   for (size_t i = 0; i < std::min(level.evidence.size(), kEvidenceShown); ++i) {
     parts.push_back(level.evidence[i]);
   }
@@ -41,7 +41,7 @@ std::string headline(const Report& report) {
   std::vector<std::string> parts;
   for (const LevelReport& level : report.levels) {
     if (level.part.empty() || level.verdict == LevelVerdict::kDifferent)
-      parts.push_back(title_of(level) + " " + std::string(name_of(level.verdict)));
+      parts.push_back(title_of(level) + " " + verdict_text(level));
   }
   return compare::join(parts, ", ");
 }

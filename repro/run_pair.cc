@@ -9,6 +9,7 @@
 #include "repro/case_runs.h"
 #include "repro/convergence_level.h"
 #include "repro/levels.h"
+#include "repro/state_report.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {

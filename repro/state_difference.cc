@@ -11,13 +11,6 @@
 namespace nanhunt::repro {
 namespace {
 
-std::vector<double> values_of(const StateSide& side) {
-  const int64_t row =
-      side.logical.shape.empty() ? 1 : std::max<int64_t>(1, side.logical.shape.back());
-  return oracle::logical_values(side.step, side.reader, side.logical, 0,
-                                static_cast<int64_t>(side.logical.count) / row);
-}
-
 bool same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
@@ -42,12 +35,10 @@ struct RegionValues {
   std::vector<double> a, b;
 };
 
-RegionValues values_in(const StateSide& b, const oracle::Piece& piece,
-                       const std::vector<double>& all_a, const std::vector<double>& all_b) {
-  const trace::Record& record = b.step.records[static_cast<size_t>(piece.record)];
+RegionValues values_in(const StatePart& part, const std::vector<double>& all_a,
+                       const std::vector<double>& all_b) {
   RegionValues values;
-  trace::for_each_run(*record.placement, record.local_shape,
-                      record.placement->regions[static_cast<size_t>(piece.region)], 0,
+  trace::for_each_run(*part.placement, part.local_shape, part.placement->regions[part.region], 0,
                       std::numeric_limits<int64_t>::max() / 2, [&](const trace::Run& run) {
                         for (int64_t i = 0; i < run.length; ++i) {
                           const auto at = static_cast<size_t>(run.logical + i * run.stride);
@@ -75,14 +66,19 @@ int64_t shift_of(const RegionValues& values) {
   return 0;
 }
 
-std::string shifted_piece(const StateSide& b, const std::vector<double>& a_values,
+std::string shift_text(int64_t shift) {
+  return std::string("is shifted by one element ") + (shift > 0 ? "forward" : "back");
+}
+
+std::string shifted_piece(const StateTensor& b, const std::vector<double>& a_values,
                           const std::vector<double>& b_values) {
-  for (const oracle::Piece& piece : b.logical.pieces) {
-    const int64_t shift = shift_of(values_in(b, piece, a_values, b_values));
-    if (shift == 0) continue;
-    const trace::Record& record = b.step.records[static_cast<size_t>(piece.record)];
-    return std::string("is shifted by one element ") + (shift > 0 ? "forward" : "back") +
-           " on rank " + std::to_string(record.where.rank) + " of B";
+  if (b.parts.empty()) {
+    const int64_t shift = shift_of({a_values, b_values});
+    return shift == 0 ? "" : shift_text(shift) + " in B";
+  }
+  for (const StatePart& part : b.parts) {
+    const int64_t shift = shift_of(values_in(part, a_values, b_values));
+    if (shift != 0) return shift_text(shift) + " on rank " + std::to_string(part.rank) + " of B";
   }
   return "";
 }
@@ -91,7 +87,7 @@ bool all_zero(const std::vector<double>& values) {
   return std::ranges::all_of(values, [](double value) { return value == 0; });
 }
 
-std::string amount(const StateSide& side, const std::vector<double>& a,
+std::string amount(const StateTensor& tensor, const std::vector<double>& a,
                    const std::vector<double>& b) {
   int64_t differing = 0, first = -1;
   double squares = 0, reference = 0;  // FP64, in logical order
@@ -107,14 +103,46 @@ std::string amount(const StateSide& side, const std::vector<double>& a,
       "differs in " + std::to_string(differing) + " of " + std::to_string(a.size()) + " elements";
   if (reference > 0) text += ", by " + number(std::sqrt(squares / reference)) + " of its norm";
   const auto at = static_cast<size_t>(first);
-  return text + "; first at " + place_text(side.logical.shape, first) + ": " + number(a[at]) +
-         " in A, " + number(b[at]) + " in B";
+  return text + "; first at " + place_text(tensor.shape, first) + ": " + number(a[at]) + " in A, " +
+         number(b[at]) + " in B";
+}
+
+// Round to nearest moves a value by at most u of its size, or half a subnormal.
+bool within_one_rounding(const std::vector<double>& a, const std::vector<double>& b,
+                         trace::DType dtype) {
+  const double relative = trace::unit_roundoff(dtype), least = trace::min_subnormal(dtype) / 2;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (same(a[i], b[i])) continue;
+    const double larger = std::max(std::abs(a[i]), std::abs(b[i]));
+    if (!(std::abs(a[i] - b[i]) <= std::max(relative * larger, least))) return false;
+  }
+  return true;
+}
+
+// Of two types and one shape.
+std::string values_apart(const StateTensor& a, const StateTensor& b) {
+  if (a.value_digest == b.value_digest && a.mask_digest == b.mask_digest)
+    return "with equal values";
+  const std::vector<double> mine = a.values(), other = b.values();
+  if (mine.size() != other.size()) return "which are not comparable element by element";
+  if (all_zero(mine) != all_zero(other))
+    return std::string("all zero in ") + (all_zero(mine) ? "A" : "B");
+  const bool floating = trace::is_floating(a.dtype) && trace::is_floating(b.dtype);
+  const bool narrower = trace::unit_roundoff(a.dtype) > trace::unit_roundoff(b.dtype);
+  if (floating && within_one_rounding(mine, other, narrower ? a.dtype : b.dtype))
+    return "each value within one rounding to " + (narrower ? a.type : b.type);
+  return amount(a, mine, other);
 }
 
 }  // namespace
 
-std::string describe_values(const StateSide& a, const StateSide& b) {
-  const std::vector<double> mine = values_of(a), other = values_of(b);
+std::string describe_difference(const StateTensor& a, const StateTensor& b) {
+  if (a.shape != b.shape || a.type != b.type) {
+    const std::string forms = "is " + a.type + " " + shape_text(a.shape) + " in A, " + b.type +
+                              " " + shape_text(b.shape) + " in B";
+    return a.shape == b.shape ? forms + ", " + values_apart(a, b) : forms;
+  }
+  const std::vector<double> mine = a.values(), other = b.values();
   if (mine.size() == 1) return "is " + number(mine[0]) + " in A, " + number(other[0]) + " in B";
   if (all_zero(mine) != all_zero(other))
     return std::string("is all zero in ") + (all_zero(mine) ? "A" : "B");

@@ -4,18 +4,11 @@
 
 #include <string>
 
-#include "oracle/logical.h"
+#include "repro/state.h"
 
 namespace nanhunt::repro {
 
-// One side; refers to what it is made of.
-struct StateSide {
-  const trace::Step& step;
-  const trace::TraceReader& reader;
-  const oracle::Logical& logical;
-};
-
-// Of equal shapes and types. Reads both sides' values.
-std::string describe_values(const StateSide& a, const StateSide& b);
+// Reads both sides' values where the shapes agree.
+std::string describe_difference(const StateTensor& a, const StateTensor& b);
 
 }  // namespace nanhunt::repro

@@ -2,181 +2,199 @@
 #include "repro/state_level.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
-#include "capsule/load.h"
-#include "capsule/verify.h"
-#include "oracle/logical.h"
 #include "repro/state_difference.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
 namespace {
 
-using capsule::Capsule;
-using capsule::Entry;
-using oracle::Logical;
-
+using capsule::Kind;
 using Name = std::pair<std::string, std::string>;  // site, role
+using Key = std::tuple<std::vector<int64_t>, std::string, uint64_t, uint64_t>;
 
-// Logical tensors of one side by name.
-std::map<Name, Logical> logicals_of(const Capsule& capsule) {
-  std::map<Name, Logical> all;
-  for (Logical& logical : oracle::assemble(capsule.step(), capsule.reader().facts()))
-    all.emplace(Name(logical.what.site, logical.what.role), std::move(logical));
-  return all;
+Key key_of(const StateTensor& tensor) {
+  return {tensor.shape, tensor.type, tensor.value_digest, tensor.mask_digest};
+}
+
+// Model and optimizer: where a foreign side has any of such a kind, it has all of it.
+bool comes_whole(Kind kind) {
+  return kind == Kind::kParameters || kind == Kind::kModelState || kind == Kind::kMasters ||
+         kind == Kind::kMoments || kind == Kind::kOptimizerStep;
+}
+
+// Which a file of tensors does not tell apart.
+Kind merged(Kind kind) {
+  return kind == Kind::kModelState ? Kind::kParameters : kind;
+}
+
+bool same_layout(const State& a, const State& b) {
+  return a.layout && b.layout && a.layout->world_size == b.layout->world_size &&
+         a.layout->mesh_size == b.layout->mesh_size;
 }
 
 class Comparison {
  public:
-  Comparison(const Capsule& a, const Capsule& b)
-      : a_(a), b_(b), logical_a_(logicals_of(a)), logical_b_(logicals_of(b)) {
-    for (const auto& [name, logical] : logical_a_) by_digest_[key_of(a_, logical)].push_back(name);
+  Comparison(const State& a, const State& b)
+      : a_(a), b_(b), foreign_(a.foreign || b.foreign), same_layout_(same_layout(a, b)) {
+    for (const auto& [name, tensor] : a_.tensors) by_digest_[key_of(tensor)].push_back(&tensor);
   }
 
   StateComparison run() {
     std::set<Name> names;
-    for (const auto& [name, logical] : logical_a_) names.insert(name);
-    for (const auto& [name, logical] : logical_b_) names.insert(name);
-    for (const Name& name : names) {
-      if (name.first == capsule::kRunSite) continue;
-      ++result_.tensors;
-      one(name);
+    for (const State* side : {&a_, &b_}) {
+      for (const auto& [name, tensor] : side->tensors) names.insert(shared_name(name));
+    }
+    if (foreign_) look_at_kinds();
+    for (const Name& name : names) one(name);
+    if (foreign_) sort_kinds();
+    if (result_.tensors == 0) {
+      throw trace::Error(
+          trace::ErrorKind::kUnreadable,
+          a_.name + " and " + b_.name + " have no kind of state in common: nothing was compared");
     }
     return std::move(result_);
   }
 
  private:
-  using Key = std::tuple<std::vector<int64_t>, trace::DType, uint64_t, uint64_t>;
-
-  static const trace::Record& first_record(const Capsule& capsule, const Logical& logical) {
-    const auto& piece = logical.pieces.empty() ? logical.copies.front() : logical.pieces.front();
-    return capsule.step().records[static_cast<size_t>(piece.record)];
+  // Where a side does not tell buffers from parameters, both are one role.
+  bool buffers_as_parameters() const { return !a_.tells_buffers || !b_.tells_buffers; }
+  Name shared_name(const Name& name) const {
+    return buffers_as_parameters() && name.second == "buffer" ? Name(name.first, "param") : name;
   }
-  static Key key_of(const Capsule& capsule, const Logical& logical) {
-    return {logical.shape, first_record(capsule, logical).storage, logical.print.value_digest,
-            logical.print.mask_digest};
+  const StateTensor* find(const State& side, const Name& name) const {
+    if (const auto at = side.tensors.find(name); at != side.tensors.end()) return &at->second;
+    if (!buffers_as_parameters() || name.second != "param") return nullptr;
+    const auto buffer = side.tensors.find({name.first, "buffer"});
+    return buffer == side.tensors.end() ? nullptr : &buffer->second;
   }
 
-  void differs(const Name& name, const std::string& what) {
-    result_.differences.push_back(
-        {name.first + " " + name.second, capsule::kind_of(name.first, name.second), what});
+  void look_at_kinds() {
+    std::set<Kind> in_a, in_b;
+    for (const auto& [name, tensor] : a_.tensors) in_a.insert(merged(tensor.kind));
+    for (const auto& [name, tensor] : b_.tensors) in_b.insert(merged(tensor.kind));
+    for (const auto& facts : capsule::all_kinds()) {
+      if (facts.kind == Kind::kWriter || facts.kind != merged(facts.kind) || !facts.expected)
+        continue;
+      const bool a = in_a.contains(facts.kind), b = in_b.contains(facts.kind);
+      const bool compared = a && b && (!facts.layout_bound || same_layout_);
+      if (!compared) result_.absent.push_back({facts.kind, a, b});
+    }
+  }
+
+  // Compared is a kind of which at least one tensor was: both may have it under other names.
+  void sort_kinds() {
+    for (const auto& facts : capsule::all_kinds()) {
+      if (!facts.expected || facts.kind != merged(facts.kind)) continue;
+      if (compared_.contains(facts.kind)) result_.compared.push_back(facts.kind);
+      if (apart_.contains(facts.kind) && !compared_.contains(facts.kind))
+        result_.absent.push_back({facts.kind, true, true});
+    }
+  }
+
+  bool is_absent(Kind kind) const {
+    return std::ranges::find(result_.absent, merged(kind), &NotCompared::kind) !=
+           result_.absent.end();
+  }
+
+  void differs(const StateTensor& tensor, const std::string& what) {
+    std::string name = tensor.name();
+    if (!tensor.file.empty()) name += " (" + tensor.file + ")";
+    result_.differences.push_back({name, tensor.kind, what});
   }
 
   void one(const Name& name) {
-    const auto in_a = logical_a_.find(name), in_b = logical_b_.find(name);
-    const auto& facts = capsule::facts_of(capsule::kind_of(name.first, name.second));
-    if (in_a == logical_a_.end() || in_b == logical_b_.end()) {
-      differs(name, std::string("is in ") + (in_b == logical_b_.end() ? "A" : "B") +
-                        " only: without it " + std::string(facts.lost));
-      return;
-    }
-    if (const std::string what = contradiction(name); !what.empty()) {
-      if (!same_on_all_ranks(name)) return differs(name, what);
-      result_.broken_alike.push_back(name.first + " " + name.second + what.substr(what.find(':')));
+    const StateTensor *mine = find(a_, name), *other = find(b_, name);
+    const StateTensor& any = mine != nullptr ? *mine : *other;
+    const auto& facts = capsule::facts_of(any.kind);
+    if (foreign_ && is_absent(any.kind)) return;
+    ++result_.tensors;
+    if (mine == nullptr || other == nullptr) return one_sided(any, mine != nullptr, facts);
+    compared_.insert(merged(any.kind));
+    for (const auto& [side, tensor] : {std::pair("A", mine), std::pair("B", other)}) {
+      if (tensor->contradiction.empty()) continue;
+      if (!same_on_all_ranks(*mine, *other))
+        return differs(any, std::string("in ") + side + ": " + tensor->contradiction);
+      result_.broken_alike.push_back(any.name() + ": " + tensor->contradiction);
       ++result_.equal;
       return;
     }
-    if (facts.layout_bound) return by_rank(name);
-    if (key_of(a_, in_a->second) == key_of(b_, in_b->second)) {
+    if (facts.layout_bound) return by_rank(*mine, *other);
+    if (key_of(*mine) == key_of(*other)) {
       ++result_.equal;
       return;
     }
-    differs(name, describe(name, in_a->second, in_b->second));
+    differs(*other, owner_or_difference(*mine, *other));
   }
 
-  // What a side's own ranks say differently of it; "" when they agree.
-  std::string contradiction(const Name& name) const {
-    const std::string tensor = name.first + " " + name.second;
-    for (const auto& [side, capsule] : {std::pair("A", &a_), std::pair("B", &b_)}) {
-      for (const capsule::Fault& fault : capsule->faults()) {
-        if (fault.tensor == tensor)
-          return std::string("in ") + side + ": " + fault.what.substr(tensor.size() + 2);
-      }
+  void one_sided(const StateTensor& tensor, bool in_a, const capsule::KindFacts& facts) {
+    const std::string where = std::string("is in ") + (in_a ? "A" : "B") + " only";
+    if (foreign_ && !comes_whole(tensor.kind)) {
+      result_.not_compared.push_back(tensor.name() + " " + where + ": not compared");
+      --result_.tensors;
+      apart_.insert(merged(tensor.kind));
+      return;
     }
-    return "";
+    compared_.insert(merged(tensor.kind));
+    differs(tensor, where + ": without it " + std::string(facts.lost));
   }
 
   // In one layout, and the same bits on each rank.
-  bool same_on_all_ranks(const Name& name) const {
-    if (!capsule::same_layout(a_, b_.reader().facts().front())) return false;
-    const auto &mine = a_.find(name.first, name.second)->records,
-               &other = b_.find(name.first, name.second)->records;
-    return std::ranges::equal(mine, other, [&](int one, int two) {
-      const auto &a = a_.step().records[static_cast<size_t>(one)],
-                 &b = b_.step().records[static_cast<size_t>(two)];
-      return a.where.rank == b.where.rank && a.raw_digest == b.raw_digest;
-    });
+  bool same_on_all_ranks(const StateTensor& mine, const StateTensor& other) const {
+    return same_layout_ && mine.raw_by_rank == other.raw_by_rank;
   }
 
   // Each rank's own.
-  void by_rank(const Name& name) {
-    if (!capsule::same_layout(a_, b_.reader().facts().front())) {
-      result_.not_compared.push_back(name.first + " " + name.second);
+  void by_rank(const StateTensor& mine, const StateTensor& other) {
+    if (!same_layout_) {
+      result_.not_compared.push_back(mine.name() +
+                                     " is bound to its layout: not compared, rebuilt on load");
       return;
     }
-    const Entry &mine = *a_.find(name.first, name.second),
-                &other = *b_.find(name.first, name.second);
-    for (size_t i = 0; i < std::max(mine.records.size(), other.records.size()); ++i) {
-      const auto at = [i](const Capsule& capsule, const Entry& entry) {
-        return i < entry.records.size()
-                   ? &capsule.step().records[static_cast<size_t>(entry.records[i])]
-                   : nullptr;
-      };
-      const trace::Record *one = at(a_, mine), *two = at(b_, other);
-      if (one != nullptr && two != nullptr && one->raw_digest == two->raw_digest) continue;
-      differs(name,
-              "is another on rank " + std::to_string((one != nullptr ? one : two)->where.rank));
-      return;
+    for (size_t i = 0; i < std::max(mine.raw_by_rank.size(), other.raw_by_rank.size()); ++i) {
+      const auto* one = i < mine.raw_by_rank.size() ? &mine.raw_by_rank[i] : nullptr;
+      const auto* two = i < other.raw_by_rank.size() ? &other.raw_by_rank[i] : nullptr;
+      if (one != nullptr && two != nullptr && one->second == two->second) continue;
+      return differs(other,
+                     "is another on rank " + std::to_string((one != nullptr ? one : two)->first));
     }
     ++result_.equal;
   }
 
-  std::string describe(const Name& name, const Logical& mine, const Logical& other) const {
-    const trace::Record &one = first_record(a_, mine), &two = first_record(b_, other);
-    if (mine.shape != other.shape || one.storage != two.storage) {
-      return "is " + std::string(trace::name_of(one.storage)) + " " +
-             capsule::shape_text(mine.shape) + " in A, " +
-             std::string(trace::name_of(two.storage)) + " " + capsule::shape_text(other.shape) +
-             " in B";
-    }
-    if (const auto owner = owner_of(name, key_of(b_, other)))
-      return "holds in B what " + owner->first + " " + owner->second + " has in A";
-    return describe_values({a_.step(), a_.reader(), mine}, {b_.step(), b_.reader(), other});
-  }
-
   // The one tensor of A, of that role, with exactly these values; constant ones (zeros, ones) are
   // too common to name an owner.
-  std::optional<Name> owner_of(const Name& name, const Key& key) const {
-    const auto found = by_digest_.find(key);
-    if (found == by_digest_.end()) return std::nullopt;
-    std::optional<Name> owner;
-    for (const Name& candidate : found->second) {
-      if (candidate.second != name.second) continue;
-      if (owner) return std::nullopt;
-      owner = candidate;
+  std::string owner_or_difference(const StateTensor& mine, const StateTensor& other) const {
+    const auto found = by_digest_.find(key_of(other));
+    const StateTensor* owner = nullptr;
+    if (found != by_digest_.end() && mine.shape == other.shape && mine.type == other.type) {
+      for (const StateTensor* candidate : found->second) {
+        if (candidate->role != mine.role) continue;
+        if (owner != nullptr) return describe_difference(mine, other);
+        owner = candidate;
+      }
     }
-    return owner;
+    return owner != nullptr ? "holds in B what " + owner->name() + " has in A"
+                            : describe_difference(mine, other);
   }
 
-  const Capsule &a_, &b_;
-  std::map<Name, Logical> logical_a_, logical_b_;
-  std::map<Key, std::vector<Name>> by_digest_;  // of A
+  const State &a_, &b_;
+  bool foreign_, same_layout_;
+  std::set<Kind> compared_, apart_;  // a tensor of it was compared; one is on one side only
+  std::map<Key, std::vector<const StateTensor*>> by_digest_;  // of A
   StateComparison result_;
 };
 
 }  // namespace
 
-StateComparison compare_state(const Capsule& a, const Capsule& b) {
-  a.require_whole(true);
-  b.require_whole(true);
-  // Tensors are compared by digests, which say nothing of a file whose values changed since.
-  capsule::require_undamaged(a);
-  capsule::require_undamaged(b);
+StateComparison compare_state(const State& a, const State& b) {
   return Comparison(a, b).run();
+}
+
+StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b) {
+  return compare_state(state_of(a), state_of(b));
 }
 
 std::vector<StateDifference> differences_made(const StateComparison& before,

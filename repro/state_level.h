@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level state: whether two capsules, of whatever layouts, hold the same logical state, and what
-// kind of difference it is where they do not.
+// Level state: whether two states, of whatever layouts and files, are the same logical state, and
+// what kind of difference it is where they are not.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "capsule/capsule.h"
+#include "repro/state.h"
 
 namespace nanhunt::repro {
 
@@ -19,18 +21,29 @@ struct StateDifference {
   std::string what;
 };
 
+// A kind of state that only a capsule keeps, or that one of the sides does not have at all.
+struct NotCompared {
+  capsule::Kind kind = capsule::Kind::kMoments;
+  bool in_a = false, in_b = false;  // has something of it
+};
+
 struct StateComparison {
   int64_t tensors = 0;                       // of both together
   int64_t equal = 0;                         // in all their values: -0 equals 0, NaN equals NaN
   std::vector<StateDifference> differences;  // by name
   // Among the equal ones, what the ranks of both sides say differently, each side's the same way.
   std::vector<std::string> broken_alike;
-  std::vector<std::string> not_compared;  // bound to layouts that differ
+  std::vector<std::string> not_compared;     // with the reason: bound to layouts that differ
+  // With a foreign side only: which kinds were compared at all, and which were not.
+  std::vector<capsule::Kind> compared;
+  std::vector<NotCompared> absent;
 };
 
-// All values are read, one record at a time, and held against their digests. Throws
-// Error(kUnreadable) when one of the capsules is not whole or a value is not what was written;
-// copies that differ within one are a difference.
+// Values are read for tensors that differ, one at a time. Copies that differ within one side are a
+// difference. Throws Error(kUnreadable) where the two have no
+// tensor in common: nothing would be compared.
+StateComparison compare_state(const State& a, const State& b);
+// The same of two capsules. Errors as of state_of.
 StateComparison compare_state(const capsule::Capsule& a, const capsule::Capsule& b);
 
 // Differences after some steps in tensors that were equal before them: what was another before says

@@ -8,6 +8,7 @@
 #include "repro/case_runs.h"
 #include "repro/convergence_level.h"
 #include "repro/levels.h"
+#include "repro/state_report.h"
 #include "repro/upgrade_parts.h"
 #include "trace/error.h"
 

@@ -4,6 +4,7 @@
 #include "capsule/capsule.h"
 #include "repro/configuration_differences.h"
 #include "repro/levels.h"
+#include "repro/state_report.h"
 #include "repro/names.h"
 #include "repro/placement_differences.h"
 

@@ -34,7 +34,7 @@ Lines artifacts_of(const LevelReport& level) {
 Data level_row(const repro::Report& report, const LevelReport& level) {
   Data data = object();
   data.set("name", repro::title_of(level));
-  data.set("verdict_of_level", std::string(repro::name_of(level.verdict)));
+  data.set("verdict_of_level", repro::verdict_text(level));
   data.set("tone_of_level", tone_of(level.verdict));
   data.set("observable", level.observable);
   data.set("threshold", level.threshold);

@@ -33,7 +33,7 @@ const std::map<std::string, Folders> kAllowed = {
     {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
     {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"bisect", {"trace", "ablate", "bisect"}},
-    {"repro", {"trace", "capsule", "oracle", "compare", "ablate", "repro"}},
+    {"repro", {"trace", "capsule", "oracle", "compare", "checkpoint", "ablate", "repro"}},
     {"report", {"trace", "compare", "ablate", "repro", "report"}},
     {"cli", kAnalysis},
     {"bench", kBench},
