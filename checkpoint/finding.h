@@ -20,6 +20,7 @@ struct Finding {
   std::string rule;  // docs/checkpoints.md
   oracle::Severity severity = oracle::Severity::kProven;
   std::string tensor, file;
+  std::vector<int32_t> ranks;  // of a capsule: that hold the first such element, or any
   std::string dtype;
   std::vector<int64_t> shape;
   int64_t elements = 0;

@@ -203,6 +203,10 @@ bool holds_checkpoint(const fs::path& path) {
   return !found.tensors.empty() || !found.indices.empty();
 }
 
+bool holds_pickles(const fs::path& path) {
+  return !look_below(path).pickles.empty();
+}
+
 std::string why_no_checkpoint(const fs::path& path) {
   if (!fs::exists(path)) return path.string() + ": no such file or folder";
   const Found found = look_below(path);

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
+#include "checkpoint/tensor_kind.h"
+#include "checkpoint/tensor_pass.h"
 
 namespace nanhunt::checkpoint {
 
@@ -26,6 +28,12 @@ struct CheckpointFile {
   std::string name;   // path below the checkpoint's folder, with forward slashes
   std::string shape;  // the name with each number replaced by "#"
   int unit = 0;
+  // Of a capsule, beside the header's tensors: what was known when it was written. Of a file empty:
+  // kinds are told by names, facts by a pass over the data.
+  std::vector<TensorKind> kinds = {};
+  std::vector<TensorFacts> facts = {};
+  // Ranks that hold the element; index -1: any of the tensor.
+  std::function<std::vector<int32_t>(const TensorEntry& tensor, int64_t index)> ranks = {};
 };
 
 struct Checkpoint {
@@ -34,11 +42,14 @@ struct Checkpoint {
   int units = 0;
   std::vector<std::string> not_read;   // pickle files, which run code when they are opened
   std::vector<std::string> not_named;  // files beside an index that does not name them
+  std::vector<std::string> notes;      // what was not made sense of, for the coverage
   std::vector<bool> tied;              // by unit: config.json beside it says tie_word_embeddings
 };
 
 // Looks at names alone: a safetensors file, or a folder below which one, or an index of some, lies.
 bool holds_checkpoint(const std::filesystem::path& path);
+// The same of pickle files and of torch.distributed.checkpoint, which only Python reads.
+bool holds_pickles(const std::filesystem::path& path);
 // "no safetensors file below FOLDER ..." with what is there instead: pickle files.
 std::string why_no_checkpoint(const std::filesystem::path& path);
 

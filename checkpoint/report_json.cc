@@ -27,6 +27,7 @@ json to_json(const Finding& finding) {
           {"severity", oracle::name_of(finding.severity)},
           {"tensor", finding.tensor},
           {"file", finding.file},
+          {"ranks", finding.ranks},
           {"dtype", finding.dtype},
           {"shape", finding.shape},
           {"elements", finding.elements},

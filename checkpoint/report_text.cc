@@ -43,7 +43,10 @@ std::string coverage_text(const Report& report) {
 }
 
 std::string form_text(const Finding& finding) {
-  return finding.dtype + " " + shape_text(finding.shape) + ", " + finding.file;
+  std::string ranks;
+  for (const int32_t rank : finding.ranks)
+    ranks += (ranks.empty() ? ", ranks " : " ") + std::to_string(rank);
+  return finding.dtype + " " + shape_text(finding.shape) + ", " + finding.file + ranks;
 }
 
 std::string rule_text(const Finding& finding) {

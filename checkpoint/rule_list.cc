@@ -15,7 +15,7 @@ const std::vector<Rule>& rule_list() {
       {{"missing", "extra", "other_shape", "other_dtype"}, same_tensors},
       {{"nothing_moved", "frozen"}, unchanged},
       {{"step_did_not_move"}, step_did_not_move},
-      {{"all_zero"}, all_zero},
+      {{"all_zero", "zero_moment"}, all_zero},
       {{"constant"}, constant},
       {{"duplicate"}, duplicate},
   };

@@ -25,12 +25,14 @@ Finding finding_of(std::string rule, oracle::Severity severity, const Held& held
   finding.dtype = held.tensor->type->name;
   finding.shape = held.tensor->shape;
   finding.elements = held.tensor->elements;
+  if (held.file->ranks) finding.ranks = held.file->ranks(*held.tensor, -1);
   return finding;
 }
 
 void set_first(Finding* finding, const Held& held, const Element& element) {
   finding->first = element;
   finding->place = place_of(*held.tensor, element.index);
+  if (held.file->ranks) finding->ranks = held.file->ranks(*held.tensor, element.index);
 }
 
 void set_difference(Finding* finding, const Held& held, const Held& other) {

@@ -221,14 +221,15 @@ FileHeader read_header(const std::filesystem::path& path) {
 }
 
 TensorData::TensorData(const FileHeader& header)
-    : header_(header), descriptor_(open_for_reading(header.path)) {}
+    : header_(header), descriptor_(header.read ? -1 : open_for_reading(header.path)) {}
 
 TensorData::~TensorData() {
-  ::close(descriptor_);
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void TensorData::read(const TensorEntry& tensor, int64_t start, std::span<std::byte> out) const {
   NANHUNT_CHECK(start >= 0 && start + static_cast<int64_t>(out.size()) <= tensor.bytes);
+  if (header_.read) return header_.read(tensor, start, out);
   read_exactly(header_.path, descriptor_, out.data(), out.size(), tensor.offset + start,
                "tensor " + tensor.name);
 }

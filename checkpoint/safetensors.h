@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -32,11 +33,16 @@ struct TensorEntry {
   int64_t bytes = 0;
 };
 
+// Bytes [start, start + out.size()) of a tensor whose data lie in no safetensors file.
+using ReadBytes =
+    std::function<void(const TensorEntry& tensor, int64_t start, std::span<std::byte> out)>;
+
 struct FileHeader {
   std::filesystem::path path;
   int64_t file_bytes = 0;
   std::vector<TensorEntry> tensors;             // in the order of their data
   std::map<std::string, std::string> metadata;  // "__metadata__"
+  ReadBytes read = {};                          // of a capsule; empty: `path` holds them
 };
 
 // Refused: an empty or truncated file, a header that is longer than the file or than the limit, no

@@ -17,8 +17,11 @@ Examined examine_all(const Checkpoint& checkpoint, const ScanOptions& options) {
       options.progress(file.name, done++, static_cast<int>(checkpoint.files.size()));
     }
     const TensorData data(file.header);
-    for (const TensorEntry& tensor : file.header.tensors) {
-      examined.tensors.push_back({&file, &tensor, kind_of(tensor), examine(data, tensor)});
+    for (size_t i = 0; i < file.header.tensors.size(); ++i) {
+      const TensorEntry& tensor = file.header.tensors[i];
+      examined.tensors.push_back({&file, &tensor,
+                                  file.kinds.empty() ? kind_of(tensor) : file.kinds[i],
+                                  file.facts.empty() ? examine(data, tensor) : file.facts[i]});
     }
   }
   return examined;
@@ -29,6 +32,7 @@ Coverage coverage_of(const Examined& examined) {
   coverage.files = static_cast<int64_t>(examined.checkpoint->files.size());
   coverage.not_read = examined.checkpoint->not_read;
   coverage.not_named = examined.checkpoint->not_named;
+  coverage.notes = examined.checkpoint->notes;
   for (const Held& held : examined.tensors) {
     ++coverage.tensors;
     coverage.elements += held.tensor->elements;
@@ -69,21 +73,28 @@ void conclude(Report* report) {
 
 }  // namespace
 
-Report scan(const std::filesystem::path& path, const ScanOptions& options) {
-  // Both are read whole before any data, so that a bad header is told at once.
-  const Checkpoint now = open_checkpoint(path);
-  Checkpoint older;
-  if (!options.before.empty()) older = open_checkpoint(options.before);
+Report scan(const std::string& name, const Checkpoint& now, const Checkpoint* before,
+            const ScanOptions& options, std::vector<Finding> known) {
   const Examined examined = examine_all(now, options);
-  const Examined examined_before = examine_all(older, options);
+  Examined older;
+  if (before != nullptr) older = examine_all(*before, options);
   Report report;
-  report.checkpoint = path.string();
+  report.checkpoint = name;
   report.before = options.before.string();
   report.rules = options.rules.name;
   report.coverage = coverage_of(examined);
-  judge({examined, options.before.empty() ? nullptr : &examined_before, options.rules}, &report);
+  report.findings = std::move(known);
+  judge({examined, before != nullptr ? &older : nullptr, options.rules}, &report);
   conclude(&report);
   return report;
+}
+
+Report scan(const std::filesystem::path& path, const ScanOptions& options) {
+  // Both are read whole before any data, so that a bad header is told at once.
+  const Checkpoint now = open_checkpoint(path);
+  if (options.before.empty()) return scan(path.string(), now, nullptr, options);
+  const Checkpoint older = open_checkpoint(options.before);
+  return scan(path.string(), now, &older, options);
 }
 
 }  // namespace nanhunt::checkpoint

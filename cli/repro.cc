@@ -6,8 +6,10 @@
 
 #include "ablate/shell_words.h"
 #include "capsule/name.h"
+#include "checkpoint/layout.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
+#include "cli/conversion.h"
 #include "cli/paired_options.h"
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
@@ -30,11 +32,14 @@ repro::Report report_on_runs(const Parsed& parsed) {
 // A capsule, FOLDER or FOLDER@STEP, or a checkpoint of another program.
 repro::State open_state(const std::string& text) {
   const capsule::Name name = capsule::parse_name(text);
-  if (what_to_scan(name.folder) == Scanned::kTrace)
-    return repro::open_capsule_state(name.folder, name.step);
-  if (name.step >= 0)
+  const Scanned kind = name.step < 0 ? what_to_scan(name.folder) : Scanned::kTrace;
+  if (kind == Scanned::kPickles && holds_conversion(name.folder))
     throw trace::Error(trace::ErrorKind::kUsage,
-                       "@STEP is for capsules, and " + name.folder.string() + " is a checkpoint");
+                       name.folder.string() + " holds several capsules: name one, " +
+                           name.folder.string() + "@STEP or one below parts");
+  if (kind == Scanned::kPickles)
+    throw trace::Error(trace::ErrorKind::kUsage, checkpoint::why_no_checkpoint(name.folder));
+  if (kind == Scanned::kTrace) return repro::open_capsule_state(name.folder, name.step);
   return repro::open_checkpoint_state(name.folder);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capsule/scan.h"
-
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "capsule/capsule.h"
 #include "capsule/name.h"
 #include "cli/case_options.h"
 #include "cli/command.h"
@@ -28,32 +27,17 @@ bool written(const std::vector<std::string>& arguments, const std::string& optio
   });
 }
 
-void refuse_options_of_the_other_kind(const std::vector<std::string>& arguments, Scanned kind) {
-  const bool trace = kind == Scanned::kTrace;
-  const std::vector<std::string> others = trace
-                                              ? std::vector<std::string>{"before", "rules"}
-                                              : std::vector<std::string>{"thresholds", "no-replay",
-                                                                         "no-values"};
+void refuse_options(const std::vector<std::string>& arguments,
+                    const std::vector<std::string>& others, const std::string& why) {
   for (const std::string& option : others) {
-    if (!written(arguments, option)) continue;
-    throw trace::Error(trace::ErrorKind::kUsage,
-                       "--" + option +
-                           (trace ? " is for checkpoints, and this is a trace"
-                                  : " is for traces, and this is a checkpoint"));
+    if (written(arguments, option))
+      throw trace::Error(trace::ErrorKind::kUsage, "--" + option + " " + why);
   }
 }
 
-int scan_capsule(const capsule::Name& name, const Parsed& parsed) {
-  const capsule::Report report =
-      capsule::scan(capsule::Capsule(name.folder, name.step), !parsed.flag("no-values"));
-  std::printf("%s", parsed.flag("json") ? (capsule::to_json(report).dump(2) + "\n").c_str()
-                            : capsule::to_text(report).c_str());
-  return capsule::exit_status(report);
-}
-
-int scan_trace(const Parsed& parsed) {
+int scan_trace(const std::vector<std::string>& arguments, const Parsed& parsed) {
   const capsule::Name name = capsule::parse_name(parsed.text(kArgument));
-  if (capsule::holds_capsule(name.folder, name.step)) return scan_capsule(name, parsed);
+  if (capsule::holds_capsule(name.folder, name.step)) return scan_capsule(parsed, parsed.text(kArgument));
   if (parsed.flag("no-values"))
     throw trace::Error(trace::ErrorKind::kUsage,
                        "--no-values is for capsules, and " + name.folder.string() + " is a trace");
@@ -61,6 +45,8 @@ int scan_trace(const Parsed& parsed) {
   if (name.step >= 0)
     throw trace::Error(trace::ErrorKind::kUsage,
                        "@STEP is for capsules, and " + name.folder.string() + " is a trace");
+  refuse_options(arguments, {"before", "rules"},
+                 "is for checkpoints and capsules, and this is a trace");
   const oracle::Thresholds thresholds = read_thresholds(parsed);
   ProgressPrinter progress;
   compare::JudgeOptions judge;
@@ -80,20 +66,25 @@ int scan_trace(const Parsed& parsed) {
 
 int scan_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
-  options.add_options()("before", po::value<std::string>(),
-                        "checkpoint: an older one of the same run; what did not move is told")(
+  options.add_options()(
+      "before", po::value<std::string>(),
+      "checkpoint or capsule: an older one of the same run; what did not move is told")(
       "rules", po::value<std::string>(), "checkpoint: which tensors are copies (JSON)")(
       "thresholds", po::value<std::string>(), "trace: other thresholds; the result is exploratory")(
       "no-replay", po::bool_switch(), "trace: do not compute ops again that were captured in full")(
       "no-values", po::bool_switch(), "capsule: do not read the values against their digests")(
       "json", po::bool_switch(), "result as JSON")("bisect", po::bool_switch(),
-                                                   "exit status for `git bisect run`");
+                                                   "exit status for `git bisect run`")(
+      "no-pickles", po::bool_switch(),
+      "checkpoint: leave pickle files unread, though NANHUNT_PYTHON names a Python");
   const Parsed parsed = parse_options("scan", arguments, options, {kArgument});
   if (parsed.wants_help) return 0;
-  const Scanned kind = what_to_scan(capsule::parse_name(parsed.text(kArgument)).folder);
-  refuse_options_of_the_other_kind(arguments, kind);
-  return kind == Scanned::kTrace ? scan_trace(parsed)
-                                 : scan_checkpoint(parsed, parsed.text(kArgument));
+  const capsule::Name name = capsule::parse_name(parsed.text(kArgument));
+  const Scanned kind = name.step < 0 ? what_to_scan(name.folder) : Scanned::kTrace;
+  if (kind == Scanned::kTrace) return scan_trace(arguments, parsed);
+  refuse_options(arguments, {"thresholds", "no-replay"}, "is for traces, and this is a checkpoint");
+  refuse_options(arguments, {"no-values"}, "is for capsules, and this is a checkpoint");
+  return scan_checkpoint(parsed, parsed.text(kArgument));
 }
 
 }  // namespace nanhunt::cli

@@ -163,6 +163,9 @@ Report state_and_state(const State& a, const State& b, const oracle::Thresholds&
   LevelReport level = empty_state_level(a.path, a.name, b.path, b.name);
   const StateComparison state = compare_state(a, b);
   judge_state(level, state);
+  // Last, as they can be many.
+  const std::vector<std::string> apart = state.not_compared;
+  level.evidence.resize(level.evidence.size() - apart.size());
   if (a.foreign || b.foreign) {
     level.observable = "what A " + a.name + " and B " + b.name + " both have, as logical tensors";
     add_absent(level, state);
@@ -171,6 +174,7 @@ Report state_and_state(const State& a, const State& b, const oracle::Thresholds&
     add_runs(level, a, b);
     add_config(level, a, b);
   }
+  level.evidence.insert(level.evidence.end(), apart.begin(), apart.end());
   report.levels.push_back(std::move(level));
   return report;
 }

@@ -148,15 +148,33 @@ TEST_F(Values, ZeroByDesignIsNoFinding) {
   EXPECT_THAT(findings(), IsEmpty());
 }
 
-TEST_F(Values, SecondMomentThatIsZeroAmongOthersIsSuspicious) {
+TEST_F(Values, MomentThatIsZeroAfterStepsIsSuspicious) {
   add_states(&draft_, 3, 1, 5);
-  const std::string name = "optimizer.layers.2.k_proj.exp_avg_sq";
-  draft_.filled(name, {8, 8}, 0.0f);
-  EXPECT_THAT(findings(), ElementsAre("all_zero " + name + " suspicious"));
-  // All of them are: no step was made yet.
-  for (const char* layer : {"0", "1"}) {
-    draft_.filled("optimizer.layers." + std::string(layer) + ".k_proj.exp_avg_sq", {8, 8}, 0.0f);
+  for (const char* moment : {"exp_avg", "exp_avg_sq"}) {
+    const std::string name = "optimizer.layers.2.k_proj." + std::string(moment);
+    const Draft healthy = draft_;
+    draft_.filled(name, {8, 8}, 0.0f);
+    EXPECT_THAT(findings(), ElementsAre("zero_moment " + name + " suspicious"));
+    draft_ = healthy;
   }
+  // Before the first step all of them are.
+  add_states(&draft_, 3, 1, 0);
+  for (const char* layer : {"0", "1", "2"}) {
+    const std::string name = "optimizer.layers." + std::string(layer) + ".k_proj.";
+    draft_.filled(name + "exp_avg", {8, 8}, 0.0f).filled(name + "exp_avg_sq", {8, 8}, 0.0f);
+  }
+  EXPECT_THAT(findings(), IsEmpty());
+}
+
+TEST_F(Values, MomentThatIsZeroAmongOthersIsSuspiciousWithoutACounter) {
+  add_states(&draft_, 3, 1, 5);
+  for (const char* layer : {"0", "1", "2"})
+    draft_.remove("optimizer.layers." + std::string(layer) + ".k_proj.step");
+  draft_.filled("optimizer.layers.2.k_proj.exp_avg_sq", {8, 8}, 0.0f);
+  EXPECT_THAT(findings(),
+              ElementsAre("zero_moment optimizer.layers.2.k_proj.exp_avg_sq suspicious"));
+  for (const char* layer : {"0", "1"})
+    draft_.filled("optimizer.layers." + std::string(layer) + ".k_proj.exp_avg_sq", {8, 8}, 0.0f);
   EXPECT_THAT(findings(), IsEmpty());
 }
 

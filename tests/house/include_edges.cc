@@ -30,7 +30,7 @@ const std::map<std::string, Folders> kAllowed = {
     {"oracle", {"trace", "oracle"}},
     {"compare", {"trace", "oracle", "compare"}},
     {"golden", {"trace", "oracle", "compare", "golden"}},
-    {"checkpoint", {"trace", "oracle", "compare", "checkpoint"}},
+    {"checkpoint", {"trace", "capsule", "oracle", "compare", "checkpoint"}},
     {"ablate", {"trace", "capsule", "oracle", "compare", "ablate"}},
     {"bisect", {"trace", "ablate", "bisect"}},
     {"repro", {"trace", "capsule", "oracle", "compare", "checkpoint", "ablate", "repro"}},

@@ -10,6 +10,7 @@ that cannot be read. OUT/conversion.json says what was read, what was not, and w
 import argparse
 import itertools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -26,7 +27,7 @@ MANIFEST = "conversion.json"
 
 def convert(checkpoint, out, replicated=False, pickles_only=False):
     """Writes OUT and returns what OUT/conversion.json says:
-      capsules: [{"folder", "files", "tensors"}]: the first in OUT itself. Files that hold the same
+      capsules: [{"folder", "files", "by_rank", "tensors"}]: the first in OUT itself. Files that hold the same
         names (by rank, or a second copy) are a capsule each, as nothing says whether those are
         copies or slices
       not_read: what no capsule holds, with the reason; notes: what could not be mapped, or has no
@@ -52,16 +53,19 @@ def convert(checkpoint, out, replicated=False, pickles_only=False):
     ranks = [part for part in parts if part.by_rank] if replicated else []
     if replicated and len(ranks) < 2:
         raise Refused(f"{checkpoint}: --replicated: no files by rank")
+    above = checkpoint.parent if checkpoint.is_file() else checkpoint
     try:
         for part in parts:
             folder = "" if part in ranks else part.folder
             count = write(part, out / folder, step, ranks.index(part) if part in ranks else 0,
                           len(ranks) if part in ranks else 1, pickles_only)
-            report["notes"] += part.state.notes
+            report["notes"] += [note.replace(f"{above}{os.sep}", "", 1) for note in part.state.notes]
             if count:
                 report["capsules"].append({
                     "folder": folder, "tensors": count,
-                    "files": [name_below(checkpoint, file) for file in part.files]})
+                    "by_rank": part.by_rank and name_below(checkpoint, part.by_rank),
+                    "files": [name_below(checkpoint, file) for file in part.files
+                              if not (pickles_only and file.suffix == ".safetensors")]})
         out.mkdir(parents=True, exist_ok=True)
         (out / MANIFEST).write_text(json.dumps(report, indent=1) + "\n")
     except BaseException:
@@ -76,7 +80,7 @@ class Part:
 
     def __init__(self, folder):
         self.folder, self.state, self.files = folder, State(), []
-        self.of_pickles, self.by_rank = False, False
+        self.of_pickles, self.by_rank = False, ""
 
     def step(self):
         said = [number_of(value).item() for name, (value, _) in self.state.cursor.items()
@@ -133,7 +137,7 @@ def take(parts, tree, file, pickled, ordered, by_rank):
         state.documents = {(f"{site}.{'.'.join(re.findall('[0-9]+', file.stem))}", role): value
                            for (site, role), value in state.documents.items()}
     if by_rank and not is_counted(file) and (state.models or state.optimizers):
-        part.by_rank = True
+        part.by_rank = file
     merge_models(part.state, state)
     part.files.append(file)
     part.of_pickles |= pickled
