@@ -50,9 +50,14 @@ nlohmann::json to_json(const Report& report) {
   nlohmann::json faults = nlohmann::json::array();
   for (const Fault& fault : report.faults)
     faults.push_back({{"what", fault.what}, {"breaks", name_of(fault.breaks)}});
-  return {{"schema", "nanhunt.capsule.2"}, {"capsule", report.folder}, {"step", report.step},
-          {"ranks", report.ranks},         {"bytes", report.bytes},    {"kinds", report.kinds},
-          {"absent", report.absent},       {"faults", faults},
+  return {{"schema", "nanhunt.capsule.2"},
+          {"capsule", report.folder},
+          {"step", report.step},
+          {"ranks", report.ranks},
+          {"bytes", report.bytes},
+          {"kinds", report.kinds},
+          {"absent", report.absent},
+          {"faults", faults},
           {"values_read", report.values_read}};
 }
 
@@ -63,8 +68,9 @@ std::string to_text(const Report& report) {
   for (const auto& [kind, count] : report.kinds)
     text += "  " + std::to_string(count) + " " + kind + "\n";
   for (const auto& absent : report.absent) text += "  none of: " + absent + "\n";
-  text += report.values_read ? "  every value was held against its digest\n"
-                             : "  values were not held against their digests: a changed byte would not be told\n";
+  text += report.values_read
+              ? "  every value was held against its digest\n"
+              : "  values were not held against their digests: a changed byte would not be told\n";
   for (const Fault& fault : report.faults) text += "Not whole: " + fault.what + "\n";
   return text;
 }

@@ -37,7 +37,8 @@ void refuse_options(const std::vector<std::string>& arguments,
 
 int scan_trace(const std::vector<std::string>& arguments, const Parsed& parsed) {
   const capsule::Name name = capsule::parse_name(parsed.text(kArgument));
-  if (capsule::holds_capsule(name.folder, name.step)) return scan_capsule(parsed, parsed.text(kArgument));
+  if (capsule::holds_capsule(name.folder, name.step))
+    return scan_capsule(parsed, parsed.text(kArgument));
   if (parsed.flag("no-values"))
     throw trace::Error(trace::ErrorKind::kUsage,
                        "--no-values is for capsules, and " + name.folder.string() + " is a trace");

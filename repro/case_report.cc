@@ -19,7 +19,8 @@ namespace {
 LevelReport curves_level(Bench& bench, const std::optional<PairedPlan>& plan, Pairing pairing) {
   if (plan) return convergence_level(bench, *plan);
   std::vector<std::string> words{"nanhunt", "repro", bench.the_case().path.string()};
-  if (pairing == Pairing::kLayouts && bench.the_case().repro != ablate::Question::kLayouts) words.push_back("--layouts");
+  if (pairing == Pairing::kLayouts && bench.the_case().repro != ablate::Question::kLayouts)
+    words.push_back("--layouts");
   for (const char* word : {"--seeds", "5", "--margin", "2sd"}) words.push_back(word);
   return convergence_not_judged("needs runs of several seeds: " + ablate::quoted(words));
 }

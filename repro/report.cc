@@ -18,7 +18,8 @@ constexpr size_t kMostEvidence = 12;
 void require_artifacts(const Report& report) {
   for (const LevelReport& level : report.levels) {
     if (level.verdict == LevelVerdict::kNotJudged) continue;
-    const std::string claim = "level " + title_of(level) + ": " + std::string(name_of(level.verdict));
+    const std::string claim =
+        "level " + title_of(level) + ": " + std::string(name_of(level.verdict));
     if (level.artifacts.empty() || level.commands.empty())
       throw trace::Error(trace::ErrorKind::kInternal, claim + " is claimed without an artifact");
     for (const auto& artifact : level.artifacts) {
