@@ -86,8 +86,10 @@ StateTensor number(const std::string& role, double value, trace::DType dtype) {
   tensor.file = "trainer_state.json";
   tensor.dtype = dtype;
   tensor.type = trace::name_of(dtype);
-  const trace::Prints prints = trace::fingerprint(
-      trace::contiguous_view(&value, trace::DType::kFloat64, {}), trace::whole({}, {}));
+  const auto whole = static_cast<int64_t>(value);
+  const void* data = dtype == trace::DType::kInt64 ? static_cast<const void*>(&whole) : &value;
+  const trace::Prints prints =
+      trace::fingerprint(trace::contiguous_view(data, dtype, {}), trace::whole({}, {}));
   tensor.value_digest = prints.regions.front().value_digest;
   tensor.mask_digest = prints.regions.front().mask_digest;
   tensor.values = [value] { return std::vector<double>{value}; };

@@ -123,11 +123,18 @@ class Comparison {
       return;
     }
     if (facts.layout_bound) return by_rank(*mine, *other);
-    if (key_of(*mine) == key_of(*other)) {
+    if (key_of(*mine) == key_of(*other) || same_number(*mine, *other)) {
       ++result_.equal;
       return;
     }
     differs(*other, owner_or_difference(*mine, *other));
+  }
+
+  // Counters and settings of another program: 1 and 1.0 are one number, whatever wrote them.
+  bool same_number(const StateTensor& mine, const StateTensor& other) const {
+    if (!foreign_ || comes_whole(mine.kind) || !mine.shape.empty() || !other.shape.empty())
+      return false;
+    return mine.values() == other.values();
   }
 
   void one_sided(const StateTensor& tensor, bool in_a, const capsule::KindFacts& facts) {

@@ -145,6 +145,25 @@ TEST_F(CheckpointState, ACheckpointAgainstACapsuleIsComparedByItsParameters) {
   EXPECT_EQ(level_of().verdict, LevelVerdict::kDifferent);
 }
 
+TEST_F(CheckpointState, TheStepOfATrainerIsHeldAgainstThatOfACapsule) {
+  write_capsule(folder_ / "capsule", Layout{}, 4, [](trace::Segment& segment) {
+    segment.records[capsule::test::index_of(segment, "data", "consumed_samples")].what.role =
+        "global_step";
+  });
+  capsule_model().write(folder_ / "a/model.safetensors");
+  const auto level_at = [&](const std::string& step) {
+    write_text(folder_ / "a/trainer_state.json", R"({"global_step": )" + step + "}");
+    return state_and_state(open_capsule_state(folder_ / "capsule", -1),
+                           open_checkpoint_state(folder_ / "a"), {})
+        .levels.front();
+  };
+  const LevelReport equal = level_at("16");
+  EXPECT_EQ(equal.verdict, LevelVerdict::kEqual);
+  EXPECT_THAT(equal.of, ElementsAre("parameters", "data cursor"));
+  EXPECT_THAT(level_at("17").evidence,
+              Contains("data global_step (trainer_state.json) is 16 in A, 17 in B"));
+}
+
 TEST_F(CheckpointState, StatesOfAnOptimizerHaveTheirRoles) {
   Draft a = healthy_;
   a.random("optimizer.state." + kProjection + ".exp_avg", {8, 8}, 3);
