@@ -13,7 +13,7 @@ namespace nanhunt::repro {
 
 struct PlacementDifference {
   std::string tensors;    // "decoder.layers.0.mlp.linear_fc1.weight master and 3 like it"
-  std::string what;       // "is float32 [256, 64] in A, float32 [320, 64] in B; ..."
+  std::string what;       // "is fp32 [256, 64] in A, fp32 [320, 64] in B; ..."
   bool of_state = false;  // shape or type
 };
 

@@ -137,9 +137,9 @@ class Upgrade {
     level.verdict = not_loaded();
     level.evidence.push_back("B does not go on from it: " + words);
     if (level.verdict == LevelVerdict::kDifferent)
-      level.evidence.push_back(std::string("B has other ") +
-                               (own_.names_differ ? "names" : "shapes or types") +
-                               " than A: see the part of that name");
+      level.evidence.push_back(own_.names_differ
+                                   ? "B has other names than A: see part names"
+                                   : "B has other shapes or types than A: see part placements");
     level.artifacts = {saved_.folder};
     level.commands = {"nanhunt scan " + saved_.folder.string()};
     return level;

@@ -33,7 +33,7 @@ TEST(Upgrade, AReleaseThatIsTheSameIsEqual) {
   EXPECT_THAT(reported.evidence.at("replay, parameters alone"),
               HasSubstr("no difference to carry"));
   EXPECT_THAT(reported.evidence.at("state, round trip"),
-              AllOf(HasSubstr("A to B: 8"), HasSubstr("B to A: 8")));
+              AllOf(HasSubstr("A to B: 92 of 92 tensors"), HasSubstr("B to A: 92 of 92 tensors")));
 }
 
 TEST(Upgrade, AnotherDefaultIsTheConfigurations) {
@@ -78,7 +78,7 @@ TEST(Upgrade, AGrownVocabularyIsThePlacements) {
   EXPECT_EQ(reported.verdicts.at("state"), "different") << reported.evidence.at("state");
   EXPECT_EQ(reported.verdicts.at("state, placements"), "different");
   EXPECT_THAT(reported.evidence.at("state, placements"),
-              HasSubstr("embedding.word_embeddings.weight param is bf16 [256, 64] in A, bf16 [320, "
+              HasSubstr("embedding.word_embeddings.weight param is fp32 [256, 64] in A, fp32 [320, "
                         "64] in B; the first 256 rows are equal"));
 }
 

@@ -62,7 +62,7 @@ TEST_F(Placements, MoreRowsAreAnotherState) {
       with_bias([](int32_t) { return std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 0, 0}; }, whole));
   ASSERT_EQ(grown.size(), 1u);
   EXPECT_EQ(grown[0].tensors, "decoder.layers.0.mlp.linear_fc1.bias param");
-  EXPECT_EQ(grown[0].what, "is float32 [8] in A, float32 [10] in B; the first 8 rows are equal");
+  EXPECT_EQ(grown[0].what, "is fp32 [8] in A, fp32 [10] in B; the first 8 rows are equal");
   EXPECT_TRUE(grown[0].of_state);
   std::filesystem::remove_all(b_.path());
   const auto redrawn = differences(

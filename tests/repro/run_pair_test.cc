@@ -18,6 +18,7 @@ namespace {
 using capsule::Level;
 using capsule::test::TemporaryFolder;
 using capsule::test::write_capsule;
+using compare::test::build;
 using compare::test::SmallModel;
 using testing::Contains;
 using testing::HasSubstr;
