@@ -2,6 +2,8 @@
 // With --before: two checkpoints of one run hold the same tensors, of the same types and shapes.
 // States of an optimizer that the older one has not yet are no finding: they come with the first
 // step.
+#include <algorithm>
+
 #include "checkpoint/rule.h"
 
 namespace nanhunt::checkpoint {
@@ -11,6 +13,9 @@ bool is_state(const Held& held) {
   return held.kind == TensorKind::kFirstMoment || held.kind == TensorKind::kSecondMoment ||
          held.kind == TensorKind::kStep;
 }
+
+// State that a conversion found no parameter for (docs/conversion.md).
+bool is_unmapped(const Held& held) { return held.tensor->name.starts_with("unmapped."); }
 
 std::string form_text(const Held& held) {
   return std::string(held.tensor->type->name) + " " + shape_text(held.tensor->shape);
@@ -29,14 +34,23 @@ RuleResult same_tensors(const Evidence& evidence) {
     finding.evidence = text;
     result.findings.push_back(finding);
   };
+  // Which of the other's states an unmapped one is, nothing says.
+  const auto is_unmapped_one = [](const Held* held) { return is_unmapped(*held); };
+  const bool unmapped = std::ranges::any_of(paired.only_before, is_unmapped_one) ||
+                        std::ranges::any_of(paired.only_now, is_unmapped_one);
+  int64_t not_held = 0;
   for (const Held* held : paired.only_before) {
+    if (unmapped && is_state(*held)) {
+      ++not_held;
+      continue;
+    }
     add("missing", oracle::Severity::kProven, *held,
         "the older checkpoint has it, this one lacks it");
   }
   int64_t new_states = 0;
   for (const Held* held : paired.only_now) {
     if (is_state(*held)) {
-      ++new_states;
+      ++(unmapped ? not_held : new_states);
     } else {
       add("extra", oracle::Severity::kSuspicious, *held, "the older checkpoint lacks it");
     }
@@ -50,6 +64,11 @@ RuleResult same_tensors(const Evidence& evidence) {
   if (new_states > 0) {
     result.notes.push_back(counted(new_states, "state") +
                            " of the optimizer that the older checkpoint lacks");
+  }
+  if (not_held > 0) {
+    result.notes.push_back(counted(not_held, "state") +
+                           " of the optimizer not held against the other checkpoint's: one of them "
+                           "names no parameter for some");
   }
   return result;
 }

@@ -108,6 +108,19 @@ TEST_F(Changes, MissingAndExtraTensorsAreNamed) {
                                       "extra model.extra.weight suspicious"));
 }
 
+// A conversion that knew a parameter's name, and one that did not.
+TEST_F(Changes, StatesWithoutAParameterAreNotMissing) {
+  for (const std::string role : {"exp_avg", "exp_avg_sq", "step"}) {
+    newer_.copy(kStates + role, "unmapped.4." + role);
+    newer_.remove(kStates + role);
+  }
+  const Report found = report();
+  EXPECT_THAT(told(found), IsEmpty());
+  EXPECT_THAT(found.coverage.notes, Contains(HasSubstr("6 states of the optimizer not held against")));
+  newer_.remove(kProjection);
+  EXPECT_THAT(findings(), Contains("missing " + kProjection + " proven"));
+}
+
 TEST_F(Changes, StatesThatCameWithTheFirstStepAreNoFinding) {
   older_ = healthy_model(kLayers, 1);
   const Report clean = report();
