@@ -92,17 +92,14 @@ void judge_by_values(SideStep& candidate, const SideStep& reference, const Judge
     any_out = any_out || judged.standing == Standing::kOut;
   }
   if (any_out || pair.standing != Standing::kOut) return;
-  // Only a row, a column or an element stands out: who holds it is the one.
+  // Only a row or an element stands out: the holder of the worst element is the one.
   const int64_t worst = pair.deviation.worst_element;
-  const int64_t columns = logical.shape.empty() ? 1 : logical.shape.back();
-  const bool column = pair.metric == oracle::Metric::kColumn;
   for (const int index : holders) {
     const auto& record = candidate.record(index);
     bool holds = worst < 0;
     for (size_t r = 0; r < record.regions.size() && !holds; ++r) {
-      for_each_cell(record, static_cast<int>(r), [&](int64_t cell, int64_t) {
-        holds = holds || (column ? cell % columns == pair.deviation.worst_column : cell == worst);
-      });
+      for_each_cell(record, static_cast<int>(r),
+                    [&](int64_t cell, int64_t) { holds = holds || cell == worst; });
     }
     if (!holds) continue;
     auto& judged = candidate.judged[static_cast<size_t>(index)];
