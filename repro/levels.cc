@@ -2,9 +2,11 @@
 #include "repro/levels.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "compare/judge.h"
+#include "compare/numbers.h"
 #include "repro/convergence_level.h"
 #include "repro/state_report.h"
 #include "trace/error.h"
@@ -34,6 +36,30 @@ std::string first_finding(const compare::Verdict& verdict) {
   const auto& finding = (difference != nullptr ? *difference : verdict.origins.front()).finding;
   return std::string(difference != nullptr ? "first: " : "in A already: ") +
          trace::describe(finding.what) + ", rule " + finding.rule + ": " + finding.evidence;
+}
+
+// "loss: 1 judged, at most 0.12 of what is allowed: step 2 loss, loss, output"; of the step that
+// came closest to a bound.
+void add_phases(LevelReport& level, const compare::Verdict& verdict) {
+  struct Phase {
+    int judged = 0;
+    const compare::Measurement* largest = nullptr;
+  };
+  std::map<trace::Phase, Phase> phases;
+  for (const compare::Measurement& measurement : verdict.measurements) {
+    Phase& phase = phases[measurement.what.phase];
+    ++phase.judged;
+    if (phase.largest == nullptr ||
+        compare::excess(measurement) > compare::excess(*phase.largest)) {
+      phase.largest = &measurement;
+    }
+  }
+  for (const auto& [name, phase] : phases) {
+    level.evidence.push_back(std::string(trace::name_of(name)) + ": " +
+                             std::to_string(phase.judged) + " judged, at most " +
+                             compare::short_number(compare::excess(*phase.largest)) +
+                             " of what is allowed: " + trace::describe(phase.largest->what));
+  }
 }
 
 }  // namespace
@@ -76,6 +102,7 @@ void conclude(LevelReport& level, const compare::Verdict& verdict, LevelVerdict 
   level.evidence.push_back(std::to_string(verdict.coverage.records_compared) + " of " +
                            std::to_string(verdict.coverage.records) + " records compared");
   if (!is_clean) level.evidence.push_back(first_finding(verdict));
+  if (level.verdict == LevelVerdict::kWithin) add_phases(level, verdict);
 }
 
 LevelReport replay_level(const fs::path& candidate, const fs::path& reference, int64_t first,

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "capsule/load.h"
 #include "oracle/logical.h"
-#include "repro/state_difference.h"
 
 namespace nanhunt::repro {
 namespace {
@@ -43,7 +43,8 @@ std::map<Name, Logical> tensors_of(const Capsule& capsule) {
 }
 
 std::string type_text(const Side& side) {
-  return std::string(trace::name_of(side.record().storage)) + " " + shape_text(side.logical->shape);
+  return std::string(trace::name_of(side.record().storage)) + " " +
+         capsule::shape_text(side.logical->shape);
 }
 
 // Whether one is the other with further rows: what they share is then held against each other.

@@ -121,8 +121,7 @@ class TracePair {
       const fs::path& without = (a_.capsules ? b : a).folder();
       return state_not_judged("there are no capsules with " + without.string());
     }
-    const trace::TraceReader of_a(*a_.capsules), of_b(*b_.capsules);
-    common_ = in_both(capsule::ended_steps(of_a), capsule::ended_steps(of_b));
+    common_ = in_both(capsule::ended_steps(*a_.capsules), capsule::ended_steps(*b_.capsules));
     const int64_t first =
         steps_.empty() ? std::max(a.steps().front(), b.steps().front()) : steps_.front();
     const auto start =

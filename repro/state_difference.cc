@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "capsule/load.h"
 #include "trace/region_runs.h"
 
 namespace nanhunt::repro {
@@ -138,8 +139,8 @@ std::string values_apart(const StateTensor& a, const StateTensor& b) {
 
 std::string describe_difference(const StateTensor& a, const StateTensor& b) {
   if (a.shape != b.shape || a.type != b.type) {
-    const std::string forms = "is " + a.type + " " + shape_text(a.shape) + " in A, " + b.type +
-                              " " + shape_text(b.shape) + " in B";
+    const std::string forms = "is " + a.type + " " + capsule::shape_text(a.shape) + " in A, " +
+                              b.type + " " + capsule::shape_text(b.shape) + " in B";
     return a.shape == b.shape ? forms + ", " + values_apart(a, b) : forms;
   }
   const std::vector<double> mine = a.values(), other = b.values();
