@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capsule says about itself: whether it is whole, and still what was written, and which kinds
-// of state it has. What is wrong in its values is told by the rules of checkpoints
+// What a capsule says about itself: whether it is whole, and still what was written, and which
+// kinds of state it has. What is wrong in its values is told by the rules of checkpoints
 // (checkpoint/capsule_source.h).
 #pragma once
 

@@ -35,7 +35,7 @@ struct FieldScore {
 std::vector<FieldScore> score(const Expectation& expectation, const compare::Verdict& verdict,
                               const std::vector<trace::RunFacts>& candidate,
                               const std::vector<trace::RunFacts>& reference);
-// `state`, `replay`, `convergence`: verdicts of the levels; `parts`: those parts that are different,
+// `state`, `replay`, `convergence`: verdicts of the levels; `parts`: the parts that are different,
 // joined by commas, or none; `evidence`: part of a line of any.
 std::vector<FieldScore> score(const Expectation& expectation, const repro::Report& report);
 bool is_about_repro(const Expectation& expectation);

@@ -32,7 +32,8 @@ std::optional<repro::PairedPlan> plan_with(const ablate::Case& the_case,
   const ablate::ConvergenceKeys& keys = the_case.convergence;
   if (keys.seeds.value_or(0) == 0) return std::nullopt;
   repro::PairedPlan plan;
-  plan.pairing = the_case.repro == ablate::Question::kLayouts ? repro::Pairing::kLayouts : repro::Pairing::kResume;
+  plan.pairing = the_case.repro == ablate::Question::kLayouts ? repro::Pairing::kLayouts
+                                                              : repro::Pairing::kResume;
   plan.criteria = parts;
   plan.criteria.criteria = criteria_of(keys.margin, keys.metrics, false);
   require_valid(plan.criteria);

@@ -67,9 +67,9 @@ struct State {
   std::shared_ptr<const void> held;           // what `values` reads from
 };
 
-// Refers to the capsule. Reads all values, one record at a time, since digests say nothing of a file
-// whose values changed after them. Throws Error(kUnreadable) when the capsule is not whole or a
-// value is not what was written; contradictions pass.
+// Refers to the capsule. Reads all values, one record at a time, since digests say nothing of a
+// file whose values changed after them. Throws Error(kUnreadable) when the capsule is not whole or
+// a value is not what was written; contradictions pass.
 State state_of(const capsule::Capsule& capsule);
 // step < 0: the newest. Errors as of capsule::Capsule.
 State open_capsule_state(const std::filesystem::path& folder, int64_t step);

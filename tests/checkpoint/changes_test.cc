@@ -116,7 +116,8 @@ TEST_F(Changes, StatesWithoutAParameterAreNotMissing) {
   }
   const Report found = report();
   EXPECT_THAT(told(found), IsEmpty());
-  EXPECT_THAT(found.coverage.notes, Contains(HasSubstr("6 states of the optimizer not held against")));
+  EXPECT_THAT(found.coverage.notes,
+              Contains(HasSubstr("6 states of the optimizer not held against")));
   newer_.remove(kProjection);
   EXPECT_THAT(findings(), Contains("missing " + kProjection + " proven"));
 }

@@ -87,9 +87,9 @@ TEST(Command, AGroupOfCasesIsAFolderBesideThem) {
   for (const Names& words : {Names{"cases", "gradde"}, Names{"cases", "--check", "gradde"}}) {
     const Result missing = call(words);
     EXPECT_EQ(missing.status, 2);
-    EXPECT_NE(missing.err.find("has no group 'gradde'; groups: graded"), std::string::npos)
+    EXPECT_NE(missing.err.find("has no group 'gradde'; groups: again graded"), std::string::npos)
         << missing.err;
-    EXPECT_NE(missing.err.find("shared_code; did you mean 'graded'?"), std::string::npos);
+    EXPECT_NE(missing.err.find("shared_code upgrade; did you mean 'graded'?"), std::string::npos);
   }
   EXPECT_EQ(call({"cases", "data"}).status, 2) << "a folder without case files is no group";
   EXPECT_EQ(call({"cases", "../cases"}).status, 2);

@@ -145,7 +145,8 @@ TEST(ReproReport, TheTicketLeadsToWhatDecides) {
             "replay:    different; 8 of 8 records compared; first: fc1\n"
             "convergence: not judged; seen\n"
             "implies:   from one state the step gives another result: data, RNG, kernels or "
-            "configuration; states drift apart from here on\n"
+            "configuration; states and curves drift apart from here on, and whether they are "
+            "still equivalent only level convergence says\n"
             "made by:   nanhunt compare a b\n"
             "thresholds aaaaaaaaaaaaaaaa\n"
             "-----------------\n");
