@@ -23,6 +23,8 @@ at::Tensor draw_mask(const RankContext& context, const std::string& site, at::In
   if (context.is(FaultName::kMasksFromClock))
     seed = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const uint64_t key = stream_key((redrawn ? "resumed." : "dropout.") + site, seed);
+  const bool one_ahead =
+      context.is_resumed_with(FaultName::kLoaderDraws) && context.mesh.tp_rank == 0;
   const int64_t tokens = shape[0], samples = shape[1], channels = shape[2];
   const int64_t first_token = context.sequence_parallel() ? context.mesh.tp_rank * tokens : 0;
   const int64_t first = context.step * config.global_batch +
@@ -33,7 +35,7 @@ at::Tensor draw_mask(const RankContext& context, const std::string& site, at::In
     for (int64_t sample = 0; sample < samples; ++sample) {
       const int64_t row = (first + sample) * config.sequence + first_token + token;
       for (int64_t c = 0; c < channels; ++c) {
-        const uint64_t bits = draw_bits(key, static_cast<uint64_t>(row * channels + c));
+        const uint64_t bits = draw_bits(key, static_cast<uint64_t>(row * channels + c + one_ahead));
         *kept++ = static_cast<double>(bits >> 11) * 0x1p-53 >= config.dropout;
       }
     }

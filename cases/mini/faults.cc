@@ -41,6 +41,7 @@ constexpr std::pair<std::string_view, FaultName> kNames[] = {
     {"data_from_start", FaultName::kDataFromStart},
     {"values_not_gathered", FaultName::kValuesNotGathered},
     {"masks_redrawn", FaultName::kMasksRedrawn},
+    {"loader_draws", FaultName::kLoaderDraws},
     {"frozen_moment_lost", FaultName::kFrozenMomentLost},
     {"high_half_kept", FaultName::kHighHalfKept},
     {"masks_from_clock", FaultName::kMasksFromClock},

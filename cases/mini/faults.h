@@ -49,6 +49,8 @@ enum class FaultName {
   kDataFromStart,      // after the first batch the data begin anew
   kValuesNotGathered,  // data-parallel ranks but the first keep the values they were built with
   kMasksRedrawn,       // dropout draws from another stream
+  kLoaderDraws,        // the first tensor-parallel rank alone makes a data loader, which draws a
+                       // number of the stream that dropout draws from
   kFrozenMomentLost,   // exp_avg of a frozen parameter is zeroed
   // Too small for one step
   kHighHalfKept,  // BF16, tensor parallel: updated matrices are stored by the high half of their
