@@ -14,7 +14,6 @@
 #include "cli/progress.h"
 #include "cli/repro_convergence.h"
 #include "cli/scan_checkpoint.h"
-#include "repro/case_report.h"
 #include "repro/question.h"
 #include "repro/run_pair.h"
 #include "repro/state_report.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The questions that `nanhunt repro CASE` answers, by name: each compares runs of the case's
-// subject at the levels state and replay, and
-// at level convergence where runs of several seeds are planned.
+// subject at the levels state and replay, and at level convergence where runs of several seeds
+// are planned.
 #pragma once
 
 #include <cstdint>

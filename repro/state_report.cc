@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <set>
 
+#include "compare/numbers.h"
+
 namespace nanhunt::repro {
 namespace {
 
@@ -17,11 +19,7 @@ std::string number(double value) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
+std::string joined(const std::vector<std::string>& parts) { return compare::join(parts, ", "); }
 
 std::string list_of(const StateComparison& state, bool in_a, bool in_b) {
   std::vector<std::string> names;
