@@ -4,14 +4,13 @@
 #include "hooks/capsule_writer.h"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <thread>
 
 #include "capsule/capsule.h"
 #include "capsule/verify.h"
 #include "tests/hooks/recorder_fixture.h"
+#include "tests/trace/file_size_limit.h"
 #include "trace/error.h"
 #include "trace/step_files.h"
 
@@ -118,25 +117,6 @@ TEST_F(CapsuleWriterTest, RanksThatShareTheBoundAreWhole) {
   EXPECT_THAT(faults_of(folder_.trace()), IsEmpty());
 }
 
-// A limit on the size of files stands for the full disk: the kernel refuses the write.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
-
 // Captured text goes through a file, which the limit would cut: what is said is looked at after it.
 TEST_F(CapsuleWriterTest, AFullDiskEndsTheWritingAndCostsNoOlderState) {
   CapsulePlan kept = plan(kElements);
@@ -148,7 +128,7 @@ TEST_F(CapsuleWriterTest, AFullDiskEndsTheWritingAndCostsNoOlderState) {
   while (!capsule::is_ended(folder_.trace(), 2)) std::this_thread::yield();
   const std::string text = said([&] {
     {
-      const FileSizeLimit limit(40 << 10);
+      const trace::test::FileSizeLimit limit(40 << 10);
       write(capsule, 3);
     }
     for (int step = 4; step < 7; ++step) write(capsule, step);

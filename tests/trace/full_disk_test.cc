@@ -6,11 +6,9 @@
 // way, and the place is exact.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <csignal>
 
 #include "tests/trace/example_segments.h"
+#include "tests/trace/file_size_limit.h"
 #include "trace/trace_reader.h"
 
 namespace nanhunt::trace {
@@ -18,25 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::error_text;
+using test::FileSizeLimit;
 using test::TemporaryFolder;
-
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
 
 std::string limited_write(const fs::path& folder, const Segment& segment, rlim_t bytes) {
   const FileSizeLimit limit(bytes);
