@@ -3,6 +3,7 @@
 torch.distributed.checkpoint: dcp_job.py FOLDER [--flat]. --flat: the optimizer's state by one key a
 tensor, as torchtitan saves it."""
 
+import os
 import sys
 
 import torch
@@ -30,6 +31,9 @@ def main():
     dcp.save({"model": weights, "optimizer": states, "step": torch.tensor(3)},
              checkpoint_id=sys.argv[1])
     dist.destroy_process_group()
+    # gloo's threads may still hold tensors: freed while the interpreter goes down they abort it
+    # (pytorch/pytorch#179291).
+    os._exit(0)
 
 
 if __name__ == "__main__":
