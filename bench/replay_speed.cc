@@ -7,7 +7,7 @@
 // tested. Each round runs a replay and then its bound; what is printed are medians over the rounds,
 // of processor time, and of the ratios within a round: other programs on the machine slow both.
 //
-//   replay_speed [ROUNDS]     default 15
+//   replay_speed [ROUNDS [REPLAY]]     default: 15, all three
 #include <cblas.h>
 #include <unistd.h>
 
@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "oracle/replay/error_test.h"
@@ -95,7 +96,7 @@ struct Tape {
 
 class Bench {
  public:
-  explicit Bench(int rounds) : rounds_(rounds) {
+  Bench(int rounds, std::string only) : rounds_(rounds), only_(std::move(only)) {
     folder_ = fs::temp_directory_path() / ("nanhunt-replay-" + std::to_string(getpid()));
     write({}, {}, {});
     // A second time with what the ops really give: healthy values are what replay meets.
@@ -117,6 +118,7 @@ class Bench {
   using Work = std::function<void()>;
 
   void line(const char* name, const Work& mine, const char* bound, const Work& other) const {
+    if (!only_.empty() && only_ != name) return;
     std::vector<double> times, bounds, ratios;
     for (int round = 0; round < rounds_; ++round) {
       times.push_back(seconds_of(mine));
@@ -211,6 +213,7 @@ class Bench {
   }
 
   int rounds_;
+  std::string only_;
   fs::path folder_;
   int64_t linear_ = 0, add_ = 0, gelu_ = 0;
   mutable volatile double sink_ = 0;
@@ -221,12 +224,12 @@ class Bench {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
-  if (argc > 2 || rounds < 1) {
-    std::fprintf(stderr, "usage: replay_speed [ROUNDS]\n");
+  if (argc > 3 || rounds < 1) {
+    std::fprintf(stderr, "usage: replay_speed [ROUNDS [REPLAY]]\n");
     return 2;
   }
   try {
-    nanhunt::Bench(rounds).run();
+    nanhunt::Bench(rounds, argc > 2 ? argv[2] : "").run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "replay_speed: %s\n", error.what());
     return 1;

@@ -2,15 +2,12 @@
 #include "oracle/replay/elementwise.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "oracle/replay/value_stream.h"
 
 namespace nanhunt::oracle {
 namespace {
-
-using BlockOfDoubles = std::array<double, kBlockElements>;
 
 // One term over one block after another.
 class TermStream {
@@ -30,7 +27,7 @@ class TermStream {
 
  private:
   const Elementwise& term_;
-  std::vector<BlockOfDoubles> rooms_;
+  std::vector<Block> rooms_;
   std::vector<ValueStream> streams_;
   std::vector<const double*> inputs_;
 };
@@ -108,7 +105,7 @@ void sum_by_blocks(const std::vector<Elementwise>& terms, const trace::TraceRead
   std::vector<TermStream> streams;
   for (const Elementwise& term : terms) streams.emplace_back(term, reader);
   ValueStream recorded(reader, target);
-  BlockOfDoubles found, values, magnitudes, more, more_magnitudes;
+  Block found, values, magnitudes, more, more_magnitudes;
   const int64_t all = elements_of(target);
   const double roundings = roundings_of(terms);
   for (int64_t begin = 0; begin == 0 || begin < all; begin += kBlockElements) {
@@ -123,8 +120,8 @@ void sum_by_blocks(const std::vector<Elementwise>& terms, const trace::TraceRead
       }
     }
     recorded.read(begin, count, found.data());
-    take({begin, std::span(found).first(size), std::span(values).first(size),
-          std::span(magnitudes).first(size), roundings, derivative_of});
+    take({begin, found.first(size), values.first(size), magnitudes.first(size), roundings,
+          derivative_of});
   }
 }
 
@@ -132,8 +129,7 @@ int64_t bytes_by_blocks(const std::vector<Elementwise>& terms) {
   constexpr int64_t kRooms = 5;
   int64_t streams = 1;
   for (const Elementwise& term : terms) streams += static_cast<int64_t>(term.inputs.size());
-  return streams * ValueStream::kBytes +
-         (streams + kRooms) * static_cast<int64_t>(sizeof(BlockOfDoubles));
+  return streams * ValueStream::kBytes + (streams + kRooms) * static_cast<int64_t>(sizeof(Block));
 }
 
 }  // namespace nanhunt::oracle

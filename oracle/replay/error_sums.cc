@@ -47,12 +47,13 @@ void ErrorSums::add(const Element& e, size_t lane) {
     const double* values, const double* magnitudes) {
   const double likely = bounds.likely;
   const Mask without_sign = Mask{} + INT64_MAX;
-  double rounded[kBlock];  // b
+  alignas(64) double rounded[kBlock];  // b
 
   Vector error = vector_at(sums.error.at), error_squares = vector_at(sums.error_squares.at),
          scale = vector_at(sums.scale.at);
   const double result = bounds.rounding.result, tiny = bounds.rounding.min_subnormal / 2;
   Mask fine = Mask{} - 1;
+#pragma GCC unroll 4
   for (size_t i = 0; i < kBlock; i += kLanes) {
     const Vector v = vector_at(values + i), c = likely * vector_at(magnitudes + i),
                  e = vector_at(found + i) - v;
@@ -70,6 +71,7 @@ void ErrorSums::add(const Element& e, size_t lane) {
          scale_inside = vector_at(sums.scale_inside.at),
          scale_squares = vector_at(sums.scale_squares.at),
          expected_squares = vector_at(sums.expected_squares.at);
+#pragma GCC unroll 4
   for (size_t i = 0; i < kBlock; i += kLanes) {
     const Vector v = vector_at(values + i), c = likely * vector_at(magnitudes + i),
                  b = vector_at(rounded + i);

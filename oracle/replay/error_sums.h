@@ -56,7 +56,7 @@ struct ErrorSums {
 
 // Adds kBlock elements, as ErrorSums::add does one by one and with the same bits, when all of them
 // are finite and no error is above `threshold` (c' + b); else adds none and returns false.
-constexpr size_t kBlock = 128;
+constexpr size_t kBlock = 512;
 bool add_block(ErrorSums& sums, const Bounds& bounds, double threshold, const double* found,
                const double* values, const double* magnitudes);
 

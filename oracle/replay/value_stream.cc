@@ -12,7 +12,8 @@ ValueStream::ValueStream(const trace::TraceReader& reader, const trace::Record& 
     : reader_(reader),
       record_(record),
       all_(elements_of(record)),
-      size_(static_cast<int64_t>(trace::size_of(record.storage))) {
+      size_(static_cast<int64_t>(trace::size_of(record.storage))),
+      buffer_(static_cast<size_t>(std::min(kBytes, all_ * size_))) {
   if (trace::is_fp8(record.storage)) scale_ = attribute(record, "scale").value_or(1);
 }
 
@@ -20,7 +21,7 @@ void ValueStream::read(int64_t begin, int64_t count, double* out) {
   if (count == 0) return;
   if (begin < first_ || begin + count > first_ + count_) {
     first_ = begin;
-    count_ = std::clamp(all_ - begin, count, kBytes / size_);
+    count_ = std::min(all_ - begin, kBytes / size_);
     reader_.read_values(record_, first_, count_,
                         buffer_.first(static_cast<size_t>(count_ * size_)));
   }
