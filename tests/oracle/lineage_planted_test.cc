@@ -1,127 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that really make a NaN or an Inf, in the arithmetic of their type, one mechanism each;
-// lineage must name the mechanism. Each has its twin: the same program of milder operands makes
-// none, and a NaN put behind it is told apart from one that it made.
-#include <gtest/gtest.h>
-
+// Programs that really make a NaN or an Inf forward, in the arithmetic of their type, one mechanism
+// each; lineage must name the mechanism.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <functional>
-#include <limits>
 
-#include "oracle/replay/lineage.h"
-#include "tests/compare/trace_builder.h"
+#include "tests/oracle/planted.h"
 
 namespace nanhunt::oracle::test {
 namespace {
 
-using compare::test::copies;
-using compare::test::Tap;
-using compare::test::TemporaryFolder;
-using compare::test::TraceBuilder;
-using compare::test::Values;
 using trace::DType;
 using trace::Phase;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Every result is rounded to the type, as a kernel that keeps its intermediates in it.
-struct Arithmetic {
-  DType type;
-
-  float operator()(double value) const {
-    return type == DType::kFloat16 ? static_cast<float>(static_cast<_Float16>(value))
-                                   : static_cast<float>(value);
-  }
-  float sum(const Values& values) const {
-    float total = 0;
-    for (const float value : values) total = (*this)(total + value);
-    return total;
-  }
-  float dot(const Values& a, const Values& b) const {
-    Values terms;
-    for (size_t i = 0; i < a.size(); ++i) terms.push_back((*this)(double{a[i]} * b[i]));
-    return sum(terms);
-  }
-};
-
-struct Operand {
-  Values values;
-  std::vector<int64_t> shape;
-  Tap tap = {.site = "before"};
-};
-
-// One op: its operands, and what a program makes of them.
-struct Program {
-  Tap op;
-  std::vector<Operand> operands;
-  std::function<Values(const Arithmetic&, const std::vector<Operand>&)> run;
-  std::vector<int64_t> shape;
-};
-
-struct Plant {
-  std::string name;
-  DType type;
-  std::string kind;  // expected lineage
-  Program program;
-  std::vector<Values> mild;  // operands of the twin; empty: the mechanism has none
-
-  friend void PrintTo(const Plant& plant, std::ostream* out) { *out << plant.name; }
-};
-
-Lineage lineage_of_values(const Program& program, DType type, const std::vector<Operand>& operands,
-                          const Values& found) {
-  TraceBuilder builder;
-  Tap op = program.op;
-  op.storage = type;
-  for (Operand operand : operands) {
-    if (operand.tap.storage == DType::kFloat32) operand.tap.storage = type;
-    op.links.push_back(builder.add(operand.tap, operand.values, copies(operand.shape)));
-  }
-  const int64_t at = builder.add(op, found, copies(program.shape));
-  const TemporaryFolder folder;
-  builder.write(folder.path());
-  const trace::TraceReader reader(folder.path());
-  const trace::Step step = reader.read_step(0);
-  return lineage_of(ReplayIndex(step), &reader,
-                    step.records[static_cast<size_t>(step.find(0, at))]);
-}
-
-bool all_finite(const Values& values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
-
-class PlantedLineage : public testing::TestWithParam<Plant> {};
-
-TEST_P(PlantedLineage, IsNamed) {
-  const auto& [name, type, kind, program, mild] = GetParam();
-  const Values found = program.run({type}, program.operands);
-  ASSERT_FALSE(all_finite(found));
-  const Lineage told = lineage_of_values(program, type, program.operands, found);
-  EXPECT_EQ(told.kind, kind) << told.detail;
-}
-
-TEST_P(PlantedLineage, TwinMakesNoneAndIsToldApart) {
-  const auto& [name, type, kind, program, mild] = GetParam();
-  if (mild.empty()) return;
-  std::vector<Operand> operands = program.operands;
-  for (size_t i = 0; i < mild.size(); ++i) operands[i].values = mild[i];
-  Values found = program.run({type}, operands);
-  ASSERT_TRUE(all_finite(found));
-  found.front() = kNan;
-  const Lineage told = lineage_of_values(program, type, operands, found);
-  EXPECT_EQ(told.kind, "not_from_operands") << told.detail;
-}
-
-// The programs.
-
-std::string attribute(const std::string& name, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "{\"%s\":%.17g}", name.c_str(), value);
-  return text;
-}
 
 Program linear(Values x, Values w) {
   const auto width = static_cast<int64_t>(w.size());
@@ -324,21 +213,8 @@ Program dropout_by_product(Values x) {
       {1, 1, width}};
 }
 
-// A record whose values nobody made of its operands.
-Program broken(Program program) {
-  program.run = [run = program.run](const Arithmetic& in, const std::vector<Operand>& of) {
-    Values values = run(in, of);
-    values.back() = kNan;
-    return values;
-  };
-  return program;
-}
-
 std::vector<Plant> in_type(DType type) {
-  const bool half = type == DType::kFloat16;
-  const float root_of_max = half ? 300.0f : 2e19f;  // its square is beyond the type
-  const float most = half ? 60000.0f : 3e38f;       // twice it, too
-  const float exponent = half ? 12.0f : 100.0f;     // exp of it, too
+  const auto [root_of_max, most, exponent] = extremes_of(type);
   return {
       {"linear_result", type, "overflow", linear({root_of_max}, {root_of_max}), {{1}, {1}}},
       {"linear_sum_result", type, "overflow", linear({most, most}, {1, 1}), {{1, 1}, {1, 1}}},
@@ -434,13 +310,7 @@ std::vector<Plant> in_type(DType type) {
 }
 
 std::vector<Plant> all() {
-  std::vector<Plant> plants;
-  for (const DType type : {DType::kFloat32, DType::kFloat16}) {
-    for (Plant& plant : in_type(type)) {
-      plant.name += "_" + std::string(trace::name_of(type));
-      plants.push_back(std::move(plant));
-    }
-  }
+  std::vector<Plant> plants = in_both_types(in_type);
   // What only FP16 is too narrow for.
   const DType half = DType::kFloat16;
   plants.push_back(
@@ -462,8 +332,7 @@ std::vector<Plant> all() {
   return plants;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedLineage, testing::ValuesIn(all()),
-                         [](const auto& plant) { return plant.param.name; });
+INSTANTIATE_TEST_SUITE_P(Forward, PlantedLineage, testing::ValuesIn(all()), name_of_plant);
 
 }  // namespace
 }  // namespace nanhunt::oracle::test
