@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "oracle/replay/intermediate.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/rules/rule_tools.h"
@@ -14,7 +15,12 @@ bool is_more(double value, double than) {
   return std::isnan(value) || std::abs(value) > std::abs(than);
 }
 
+bool is_nan(double value) {
+  return std::isnan(value);
+}
+
 void add_sums(Intermediates& to, const std::vector<double>& terms) {
+  if (std::ranges::any_of(terms, is_nan)) return;
   double sum = 0, most = 0;
   size_t count = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -106,6 +112,7 @@ void add_products(Intermediates& to, const std::vector<Product>& products) {
   std::vector<double> terms;
   size_t most = 0;
   for (const Product& product : products) {
+    if (is_nan(product.a) || is_nan(product.b)) return;
     terms.push_back(product.a * product.b);
     if (is_more(terms.back(), terms[most])) most = terms.size() - 1;
   }

@@ -38,9 +38,10 @@ struct Product {
 };
 
 // The largest of the terms and the largest sum of the first of them; of either the first that is
-// NaN, where there is one: products whose sum an op forms in that order.
+// NaN, where there is one: products whose sum an op forms in that order. Nothing where a factor is
+// NaN already, which no product makes.
 void add_products(Intermediates& to, const std::vector<Product>& products);
-// The same of numbers that are added up as they are.
+// The same of numbers that are added up as they are. Nothing where one is NaN.
 void add_terms(Intermediates& to, const std::vector<double>& terms);
 
 struct Diagnosis {

@@ -57,6 +57,7 @@ Intermediates on_the_way(Call& call, size_t element) {
     add_products(formed, {{a, b}});
     return formed;
   }
+  if (std::isnan(a) || std::isnan(b)) return {};
   return {{Formed::kDivisor, "of " + short_number(a) + " / x, x", b},
           {Formed::kQuotient, short_number(a) + " / " + short_number(b), a / b}};
 }

@@ -82,7 +82,7 @@ Intermediates on_the_way(Call& call, size_t element) {
     formed.push_back({Formed::kExponential,
                       "exp(" + short_number(most) + "), unless the maximum is taken off,",
                       std::exp(most)});
-  } else {
+  } else if (!std::isnan(most)) {
     formed.push_back({Formed::kSum, "a term less the maximum", most - most});
   }
   return formed;
