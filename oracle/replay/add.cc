@@ -56,12 +56,20 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
+// Of a parameter alone: elsewhere the gradient is handed on as it is.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  Intermediates formed;
+  if (!parameter_name(call.target()).empty()) add_column(formed, gradient, element);
+  return formed;
+}
+
 }  // namespace
 
 Replay add() {
   return {.ops = {"add"},
           .backward = of_parameter,
           .on_the_way = on_the_way,
+          .on_the_way_back = on_the_way_back,
           .by_slices = BySlices::kSmall,
           .elementwise = forward,
           .elementwise_back = backward};

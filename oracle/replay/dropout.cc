@@ -29,16 +29,24 @@ std::optional<Elementwise> forward(Call& call) {
   return input == nullptr ? std::nullopt : kept(call, *input);
 }
 
-// A parameter that was added to every row before gets the sum over them.
-std::optional<Recomputed> of_parameter(Call& call, const Tensor& gradient) {
+// Of a gradient, element by element: 1 / (1 - p) where the mask is true, else 0.
+std::optional<std::vector<double>> factors(Call& call, const Tensor& gradient) {
   const Tensor* mask = call.of_role("mask");
   const auto p = call.attribute("p");
   if (mask == nullptr || !p || !(*p >= 0 && *p < 1)) return std::nullopt;
-  const Tensor through = in_order_of(*mask, gradient.axes);
+  Tensor through = in_order_of(*mask, gradient.axes);
   if (through.shape != gradient.shape) return std::nullopt;
+  for (double& value : through.values) value = value != 0 ? 1 / (1 - *p) : 0;
+  return std::move(through.values);
+}
+
+// A parameter that was added to every row before gets the sum over them.
+std::optional<Recomputed> of_parameter(Call& call, const Tensor& gradient) {
+  const auto by = factors(call, gradient);
+  if (!by) return std::nullopt;
   Tensor rows = gradient;
   for (size_t i = 0; i < rows.values.size(); ++i)
-    rows.values[i] = through.values[i] != 0 ? rows.values[i] / (1 - *p) : 0;
+    rows.values[i] = (*by)[i] != 0 ? rows.values[i] * (*by)[i] : 0;
   Recomputed result = sum_of_rows(rows);
   result.roundings += 2;
   return result;
@@ -55,12 +63,28 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
+// Dropped by a product, where the op chooses.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const bool of_parameter = !parameter_name(call.target()).empty();
+  const Tensor g = of_parameter ? gradient : in_order_of(gradient, axes_of(call.target()));
+  const auto by = factors(call, g);
+  if (!by || element >= g.values.size()) return {};
+  const size_t step = of_parameter ? static_cast<size_t>(g.columns()) : g.values.size();
+  std::vector<Product> products;
+  for (size_t i = element; i < g.values.size(); i += step)
+    products.push_back({g.values[i], (*by)[i]});
+  Intermediates formed;
+  add_products(formed, products);
+  return formed;
+}
+
 }  // namespace
 
 Replay dropout() {
   return {.ops = {"dropout"},
           .backward = of_parameter,
           .on_the_way = on_the_way,
+          .on_the_way_back = on_the_way_back,
           .by_slices = BySlices::kSmall,
           .elementwise = forward,
           .elementwise_back = kept};

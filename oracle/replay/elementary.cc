@@ -70,15 +70,8 @@ std::optional<Elementwise> backward(Call& call, Operand& gradient) {
   return pointwise_gradient(call, gradient, function_of(call).slope, kRoundings);
 }
 
-std::optional<double> argument(Call& call, size_t element) {
-  const Tensor* input = call.activation();
-  const auto x = input == nullptr ? std::nullopt : shaped_like_target(call, *input);
-  if (!x || element >= x->values.size()) return std::nullopt;
-  return x->values[element];
-}
-
 Intermediates on_the_way(Call& call, size_t element) {
-  const auto x = argument(call, element);
+  const auto x = element_of(call, call.activation(), element);
   if (!x) return {};
   const Function& function = function_of(call);
   if (function.op == "exp" && std::isfinite(*x))
@@ -89,7 +82,7 @@ Intermediates on_the_way(Call& call, size_t element) {
 
 // A root's derivative divides by the root.
 Intermediates on_the_way_back(Call& call, const Tensor& /*gradient*/, size_t element) {
-  const auto x = argument(call, element);
+  const auto x = element_of(call, call.activation(), element);
   if (!x || !function_of(call).argument) return {};
   const bool root = function_of(call).op == "sqrt" || function_of(call).op == "rsqrt";
   return {{root ? Formed::kRootArgument : Formed::kDivisor, "the argument in forward", *x}};

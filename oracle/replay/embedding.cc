@@ -63,22 +63,30 @@ std::optional<Recomputed> forward(Call& call) {
   return exactly(std::move(values));
 }
 
-std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+// Row of the table that each row of the gradient is added to, -1 where to none of this rank.
+std::optional<std::vector<int64_t>> rows_added_to(Call& call, const Tensor& gradient) {
   const auto& shape = call.target().local_shape;
   if (parameter_name(call.target()) != "weight" || shape.size() != 2 || call.indices() == nullptr ||
       shape[1] != gradient.columns()) {
     return std::nullopt;
   }
-  const auto rows = table_rows(call, call.target(), gradient.axes, gradient.rows());
+  auto rows = table_rows(call, call.target(), gradient.axes, gradient.rows());
   if (!rows) return std::nullopt;
-  const auto named = call.attribute("padding_idx");
-  const int64_t padding =
-      named ? static_cast<int64_t>(*named) - logical_start(call.target(), 0) : -2;
+  if (const auto padding = call.attribute("padding_idx"))
+    std::ranges::replace(*rows, static_cast<int64_t>(*padding) - logical_start(call.target(), 0),
+                         int64_t{-1});
+  return rows;
+}
+
+std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
+  const auto rows = rows_added_to(call, gradient);
+  if (!rows) return std::nullopt;
+  const auto& shape = call.target().local_shape;
   const auto size = static_cast<size_t>(shape[0] * shape[1]);
   Recomputed result{std::vector<double>(size), std::vector<double>(size), 0};
   std::vector<double> terms(static_cast<size_t>(shape[0]));
   for (size_t i = 0; i < rows->size(); ++i) {
-    if ((*rows)[i] < 0 || (*rows)[i] == padding) continue;
+    if ((*rows)[i] < 0) continue;
     const auto row = static_cast<size_t>((*rows)[i]);
     result.roundings = std::max(result.roundings, ++terms[row]);
     for (size_t c = 0; c < static_cast<size_t>(shape[1]); ++c) {
@@ -90,10 +98,25 @@ std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   return result;
 }
 
+// The sum over the tokens that hit the element's row.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const auto rows = rows_added_to(call, gradient);
+  if (!rows) return {};
+  const auto width = static_cast<size_t>(gradient.columns());
+  std::vector<double> terms;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    if ((*rows)[i] == static_cast<int64_t>(element / width))
+      terms.push_back(gradient.values[i * width + element % width]);
+  }
+  Intermediates formed;
+  add_terms(formed, terms);
+  return formed;
+}
+
 }  // namespace
 
 Replay embedding() {
-  return {{"embedding"}, forward, backward};
+  return {{"embedding"}, forward, backward, nullptr, on_the_way_back};
 }
 
 }  // namespace nanhunt::oracle

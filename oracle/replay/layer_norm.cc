@@ -13,10 +13,11 @@ namespace nanhunt::oracle {
 namespace {
 
 struct Rows {
-  Tensor normalised;           // n
-  std::vector<double> spread;  // (|x| + mean|x|) r of each element
-  std::vector<double> worst;   // 1 + (mean|x| r)^2 of each row: what the variance may lose
-  std::vector<double> scale;   // r of each row
+  Tensor normalised;              // n
+  std::vector<double> spread;     // (|x| + mean|x|) r of each element
+  std::vector<double> worst;      // 1 + (mean|x| r)^2 of each row: what the variance may lose
+  std::vector<double> arguments;  // var(x) + eps of each row
+  std::vector<double> scale;      // r of each row
   std::vector<double> weight;
 };
 
@@ -24,7 +25,7 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
   const Tensor* input = call.activation();
   const auto eps = call.attribute("eps");
   if (input == nullptr || !eps || input->columns() == 0) return std::nullopt;
-  Rows rows{in_order_of(*input, axes), {}, {}, {}, {}};
+  Rows rows{in_order_of(*input, axes), {}, {}, {}, {}, {}};
   auto& x = rows.normalised.values;
   const auto width = static_cast<size_t>(rows.normalised.columns());
   const double n = static_cast<double>(width);
@@ -41,6 +42,7 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
       variance += (x[start + c] - mean) * (x[start + c] - mean) / n;
     }
     const double r = 1 / std::sqrt(variance + *eps);
+    rows.arguments.push_back(variance + *eps);
     rows.scale.push_back(r);
     rows.worst.push_back(1 + size * r * size * r);
     for (size_t c = 0; c < width; ++c) {
@@ -136,9 +138,22 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
-// dx alone; mean and scale are those of forward, so the squares are not formed again.
+Intermediates on_the_way_to_parameter(Call& call, const Tensor& gradient, size_t column) {
+  Intermediates formed;
+  const std::string name = parameter_name(call.target());
+  if (name == "bias") add_column(formed, gradient, column);
+  if (name != "weight") return formed;
+  const auto rows = rows_of(call, gradient.axes);
+  if (!rows || gradient.shape != rows->normalised.shape) return {};
+  add_weight_gradient(formed, "var(x) + eps", rows->arguments, gradient, rows->normalised.values,
+                      column);
+  return formed;
+}
+
+// Mean and scale are those of forward, so the squares are not formed again.
 Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
-  if (!parameter_name(call.target()).empty()) return {};
+  if (!parameter_name(call.target()).empty())
+    return on_the_way_to_parameter(call, gradient, element);
   auto row = row_of_element(call, element);
   const auto g = row_of_element(call, gradient, element);
   const auto weight = weight_of_columns(call, row.size());

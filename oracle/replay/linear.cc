@@ -99,11 +99,7 @@ Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element
       add_products(formed, products_of(a, b, row, column));
   };
   if (name == "bias") {
-    std::vector<double> terms;
-    for (size_t i = element; i < gradient.values.size();
-         i += static_cast<size_t>(gradient.columns()))
-      terms.push_back(gradient.values[i]);
-    add_terms(formed, terms);
+    add_column(formed, gradient, element);
   } else if (name == "weight") {
     const Tensor* input = call.activation();
     if (input == nullptr) return {};

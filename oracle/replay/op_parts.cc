@@ -50,6 +50,33 @@ void add_gradient_through_norm(Intermediates& to, const std::vector<double>& g,
   add_terms(to, {g[column] * weight[column], -n[column] * mean});
 }
 
+void add_weight_gradient(Intermediates& to, const std::string& what,
+                         const std::vector<double>& arguments, const Tensor& g,
+                         const std::vector<double>& n, size_t column) {
+  if (g.values.size() != n.size() || arguments.empty() || column >= n.size()) return;
+  // A row whose n is NaN makes the sum NaN, whatever the others are.
+  const auto least = std::ranges::min_element(arguments);
+  to.push_back({Formed::kRootArgument,
+                what + " of row " + std::to_string(least - arguments.begin()), *least});
+  std::vector<Product> terms;
+  for (size_t i = column; i < n.size(); i += n.size() / arguments.size())
+    terms.push_back({g.values[i], n[i]});
+  add_products(to, terms);
+}
+
+void add_column(Intermediates& to, const Tensor& rows, size_t column) {
+  std::vector<double> terms;
+  for (size_t i = column; i < rows.values.size(); i += static_cast<size_t>(rows.columns()))
+    terms.push_back(rows.values[i]);
+  add_terms(to, terms);
+}
+
+std::optional<double> element_of(const Call& call, const Tensor* tensor, size_t element) {
+  const auto aligned = tensor == nullptr ? std::nullopt : shaped_like_target(call, *tensor);
+  if (!aligned || element >= aligned->values.size()) return std::nullopt;
+  return aligned->values[element];
+}
+
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width) {
   const Tensor* weight = call.parameter("weight");
   if (weight == nullptr) return std::vector<double>(width, 1.0);

@@ -3,6 +3,8 @@
 // with the function, its declaration here, and a place in replay_list.cc.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "oracle/replay/elementwise.h"
@@ -41,6 +43,16 @@ std::vector<double> row_of_element(const Call& call, const Tensor& gradient, siz
 void add_gradient_through_norm(Intermediates& to, const std::vector<double>& g,
                                const std::vector<double>& weight, const std::vector<double>& n,
                                size_t column);
+// The same of its weight, from g and n of all rows: n's root arguments, the products g n of that
+// column, and their sum over the rows. `what` the root is taken of, by row.
+void add_weight_gradient(Intermediates& to, const std::string& what,
+                         const std::vector<double>& arguments, const Tensor& g,
+                         const std::vector<double>& n, size_t column);
+// The sum over rows of one column: the gradient of what every row had.
+void add_column(Intermediates& to, const Tensor& rows, size_t column);
+// The element of a tensor that belongs to that of the target; nullopt when there is no tensor, or
+// one of another shape.
+std::optional<double> element_of(const Call& call, const Tensor* tensor, size_t element);
 // The op's weight, one number a column, all 1 where it has none; nullopt when it has another width.
 std::optional<std::vector<double>> weight_of_columns(Call& call, size_t width);
 // Adds a row to each row of the result: one rounding. False when the widths do not divide.

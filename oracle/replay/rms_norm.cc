@@ -12,7 +12,8 @@ namespace {
 
 struct Rows {
   Tensor x;
-  std::vector<double> scale;  // r of each row
+  std::vector<double> arguments;  // mean(x^2) + eps of each row
+  std::vector<double> scale;      // r of each row
   std::vector<double> weight;
 };
 
@@ -20,7 +21,7 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
   const Tensor* input = call.activation();
   const auto eps = call.attribute("eps");
   if (input == nullptr || !eps || input->columns() == 0) return std::nullopt;
-  Rows rows{in_order_of(*input, axes), {}, {}};
+  Rows rows{in_order_of(*input, axes), {}, {}, {}};
   const auto width = static_cast<size_t>(rows.x.columns());
   auto weight = weight_of_columns(call, width);
   if (!weight) return std::nullopt;
@@ -29,7 +30,8 @@ std::optional<Rows> rows_of(Call& call, const std::vector<std::string>& axes) {
     double squares = 0;
     for (size_t c = 0; c < width; ++c)
       squares += rows.x.values[start + c] * rows.x.values[start + c];
-    rows.scale.push_back(1 / std::sqrt(squares / static_cast<double>(width) + *eps));
+    rows.arguments.push_back(squares / static_cast<double>(width) + *eps);
+    rows.scale.push_back(1 / std::sqrt(rows.arguments.back()));
   }
   return rows;
 }
@@ -112,9 +114,21 @@ Intermediates on_the_way(Call& call, size_t element) {
   return formed;
 }
 
-// dx alone; the scale is the one of forward, so the squares are not formed again.
+Intermediates on_the_way_to_weight(Call& call, const Tensor& gradient, size_t column) {
+  auto rows = rows_of(call, gradient.axes);
+  if (!rows || gradient.shape != rows->x.shape) return {};
+  auto& n = rows->x.values;
+  for (size_t i = 0; i < n.size(); ++i) n[i] *= rows->scale[i / rows->weight.size()];
+  Intermediates formed;
+  add_weight_gradient(formed, "mean(x^2) + eps", rows->arguments, gradient, n, column);
+  return formed;
+}
+
+// The scale is the one of forward, so the squares are not formed again.
 Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
-  if (!parameter_name(call.target()).empty()) return {};
+  const std::string name = parameter_name(call.target());
+  if (name == "weight") return on_the_way_to_weight(call, gradient, element);
+  if (!name.empty()) return {};
   auto row = row_of_element(call, element);
   const auto weight = weight_of_columns(call, row.size());
   const auto eps = call.attribute("eps");
