@@ -49,10 +49,33 @@ std::optional<Elementwise> backward(Call& call, Operand& gradient) {
                             kRoundings);
 }
 
+// exp(-x^2 / 2) and tanh(x^3) end at 0 and 1 where their argument overflows; but the tanh form
+// multiplies x^2 with 1 - tanh^2, which is 0 there. Both forms make NaN of an infinite x.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const auto x = element_of(call, call.activation(), element);
+  const auto g = element_of(call, &gradient, element);
+  if (!x || !g) return {};
+  double slope, unused;
+  Intermediates formed;
+  if (call.flag("tanh")) {
+    const double left = 1 - tanh_of(*x) * tanh_of(*x);
+    add_products(formed, {{*x, *x}});
+    add_products(formed, {{*x, left}});
+    add_products(formed, {{*x * left, *x * *x}});
+    slope_by_tanh(&*x, 1, &slope, &unused);
+  } else {
+    add_products(formed, {{*x, std::exp(-0.5 * *x * *x)}});
+    slope_by_erf(&*x, 1, &slope, &unused);
+  }
+  add_products(formed, {{*g, slope}});
+  return formed;
+}
+
 }  // namespace
 
 Replay gelu() {
   return {.ops = {"gelu"},
+          .on_the_way_back = on_the_way_back,
           .by_slices = BySlices::kSmall,
           .elementwise = forward,
           .elementwise_back = backward};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same in the backward pass: derivatives with respect to what an op read, of softmax and
-// norms.
+// The same in the backward pass: derivatives with respect to what an op read, of softmax, norms,
+// activations and dropout. Those of parameters, attention and loss have files of their own.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "tests/oracle/planted.h"
 
@@ -68,6 +69,55 @@ Program::Run norm_back(bool centred, double eps) {
   };
 }
 
+// dx = g slope(x)
+Program activation(const std::string& op, const std::string& attributes, Values x, Values gradient,
+                   float (*slope)(const Arithmetic&, double)) {
+  return derivative(op, attributes, {std::move(x), {}, std::move(gradient)},
+                    [slope](const Arithmetic& in, const std::vector<Operand>& of) {
+                      Values dx;
+                      for (size_t i = 0; i < of[0].values.size(); ++i)
+                        dx.push_back(in(double{of[1].values[i]} * slope(in, of[0].values[i])));
+                      return dx;
+                    });
+}
+
+// 0.5 (1 + t) + 0.5 x (1 - t^2) inner, as frameworks write it.
+float slope_of_tanh_form(const Arithmetic& in, double x) {
+  constexpr double kCubic = 0.044715, kRoot = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const double square = in(x * x), cube = in(square * x);
+  const double t = in(std::tanh(double{in(kRoot * in(x + in(kCubic * cube)))}));
+  const double inner = in(kRoot * in(1 + in(3 * kCubic * square)));
+  const double right = in(in(0.5 * x * in(1 - in(t * t))) * inner);
+  return in(in(0.5 * in(1 + t)) + right);
+}
+
+// Phi(x) + x phi(x)
+float slope_of_erf_form(const Arithmetic& in, double x) {
+  constexpr double kDensity = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  const double power = in(std::exp(double{in(-0.5 * in(x * x))}));
+  return in(in(0.5 * std::erfc(-x / std::numbers::sqrt2)) + in(x * in(power * kDensity)));
+}
+
+// s (1 + x (1 - s))
+float slope_of_silu(const Arithmetic& in, double x) {
+  const double s = in(1 / double{in(1 + in(std::exp(-x)))});
+  return in(s * in(1 + in(x * in(1 - s))));
+}
+
+Program dropout(Values x, Values gradient, Values mask) {
+  const auto width = static_cast<int64_t>(x.size());
+  Program program = derivative("dropout", R"({"p":0.5})", {std::move(x), {}, std::move(gradient)},
+                               [](const Arithmetic& in, const std::vector<Operand>& of) {
+                                 Values dx;
+                                 for (size_t i = 0; i < of[1].values.size(); ++i)
+                                   dx.push_back(in(double{of[1].values[i]} * of[0].values[i] * 2));
+                                 return dx;
+                               });
+  program.operands[0] = {
+      std::move(mask), {1, 1, width}, {.site = "own", .role = "mask", .storage = DType::kBool}};
+  return program;
+}
+
 std::vector<Plant> of_norms(DType type) {
   const float root_of_max = extremes_of(type).root_of_max;
   std::vector<Plant> plants;
@@ -97,6 +147,49 @@ std::vector<Plant> of_norms(DType type) {
   return plants;
 }
 
+std::vector<Plant> of_activations(DType type) {
+  const float root_of_max = extremes_of(type).root_of_max, most = extremes_of(type).most;
+  const std::string tanh = R"({"tanh":true})";
+  // The twins are where exponential, cube or square overflow and do no harm.
+  return {
+      {"gelu_tanh_square",
+       type,
+       "overflow_in_product",
+       activation("gelu", tanh, {-root_of_max, 1}, {1, 1}, slope_of_tanh_form),
+       {{60, 1}}},
+      {"gelu_tanh_of_inf",
+       type,
+       "zero_times_inf",
+       activation("gelu", tanh, {kInf, 1}, {1, 1}, slope_of_tanh_form),
+       {{2, 1}}},
+      {"gelu_of_inf",
+       type,
+       "zero_times_inf",
+       activation("gelu", "", {-kInf, 1}, {1, 1}, slope_of_erf_form),
+       {{root_of_max, 1}}},
+      {"silu_of_inf",
+       type,
+       "zero_times_inf",
+       activation("silu", "", {kInf, 1}, {1, 1}, slope_of_silu),
+       {{-most, 1}}},
+      {"silu_of_minus_inf",
+       type,
+       "zero_times_inf",
+       activation("silu", "", {-kInf, 1}, {1, 1}, slope_of_silu),
+       {{most, 1}}},
+      {"silu_of_nan",
+       type,
+       "handed_on",
+       activation("silu", "", {kNan, 1}, {1, 1}, slope_of_silu),
+       {}},
+      {"dropped_by_product",
+       type,
+       "zero_times_inf",
+       dropout({1, 1}, {kInf, 1}, {0, 1}),
+       {{0, 1}, {1, 1}}},
+  };
+}
+
 std::vector<Plant> in_type(DType type) {
   const float most = extremes_of(type).most;
   const auto softmax = [](Values x, Values gradient) {
@@ -112,7 +205,9 @@ std::vector<Plant> in_type(DType type) {
       {"softmax_all_hidden", type, "all_masked", softmax({-kInf, -kInf}, {1, 2}), {}},
       {"softmax_hidden_of_inf", type, "zero_times_inf", softmax({0, -kInf}, {1, kInf}), {}},
   };
-  for (Plant& plant : of_norms(type)) plants.push_back(std::move(plant));
+  for (auto* more : {of_norms, of_activations}) {
+    for (Plant& plant : more(type)) plants.push_back(std::move(plant));
+  }
   return plants;
 }
 
