@@ -48,6 +48,21 @@ std::optional<std::vector<double>> by_row(Call& call, const std::string& role,
   return std::move(aligned.values);
 }
 
+// What derivative needs of each row.
+struct Rows {
+  std::vector<double> labels, most, sums, g;
+};
+
+std::optional<Rows> rows_of(Call& call, const Logits& logits, const Tensor& gradient) {
+  auto labels = by_row(call, "labels", logits), most = by_row(call, "logits_max", logits),
+       sums = by_row(call, "sum_exp", logits);
+  if (!labels || !most || !sums) return std::nullopt;
+  Rows rows{std::move(*labels), std::move(*most), std::move(*sums),
+            in_order_of(gradient, logits.rows).values};
+  if (rows.g.size() != rows.sums.size()) return std::nullopt;
+  return rows;
+}
+
 Recomputed largest(const Logits& logits) {
   std::vector<double> values;
   const auto width = static_cast<size_t>(logits.values.columns());
@@ -128,21 +143,19 @@ std::optional<Recomputed> forward(Call& call) {
 std::optional<Recomputed> backward(Call& call, const Tensor& gradient) {
   const auto logits = logits_of(call);
   if (!logits) return std::nullopt;
-  const auto labels = by_row(call, "labels", *logits), most = by_row(call, "logits_max", *logits),
-             sums = by_row(call, "sum_exp", *logits);
-  if (!labels || !most || !sums) return std::nullopt;
-  const auto g = in_order_of(gradient, logits->rows).values;
-  if (g.size() != sums->size()) return std::nullopt;
+  const auto rows = rows_of(call, *logits, gradient);
+  if (!rows) return std::nullopt;
   const auto width = static_cast<size_t>(logits->values.columns());
   Recomputed result{{}, {}, kRoundings};
-  for (size_t row = 0; row < g.size(); ++row) {
-    const int64_t label = static_cast<int64_t>((*labels)[row]) - logits->first;
+  for (size_t row = 0; row < rows->g.size(); ++row) {
+    const double g = rows->g[row];
+    const int64_t label = static_cast<int64_t>(rows->labels[row]) - logits->first;
     for (size_t c = 0; c < width; ++c) {
-      const double a = logits->values.values[row * width + c] - (*most)[row];
-      const double p = std::exp(a) / (*sums)[row];
+      const double a = logits->values.values[row * width + c] - rows->most[row];
+      const double p = std::exp(a) / rows->sums[row];
       const double hit = static_cast<int64_t>(c) == label ? 1 : 0;
-      result.values.push_back(g[row] * (p - hit));
-      result.magnitudes.push_back(std::abs(g[row]) * (p * (1 + std::abs(a)) + hit));
+      result.values.push_back(g * (p - hit));
+      result.magnitudes.push_back(std::abs(g) * (p * (1 + std::abs(a)) + hit));
     }
   }
   return result;
@@ -160,6 +173,13 @@ Intermediates of_token_loss(Call& call, size_t element) {
   return formed;
 }
 
+// Two infinities alone: a difference beyond the type is far below 0, and its exponential 0.
+void add_shifted(Intermediates& to, double logit, double most) {
+  const double a = logit - most;
+  if (std::isnan(a) && !std::isnan(logit) && !std::isnan(most))
+    to.push_back({Formed::kSum, "a logit less the maximum", a});
+}
+
 // As far as the row's maximum was not taken off first.
 Intermediates of_row(Call& call, size_t element) {
   const auto logits = logits_of(call);
@@ -167,15 +187,12 @@ Intermediates of_row(Call& call, size_t element) {
   const auto most = by_row(call, "logits_max", *logits);
   const auto width = static_cast<size_t>(logits->values.columns());
   double largest = -std::numeric_limits<double>::infinity();
-  std::vector<double> shifted;
+  Intermediates formed;
   for (size_t c = 0; c < width; ++c) {
     const double x = logits->values.values[element * width + c];
     largest = std::max(largest, x);
-    if (most) shifted.push_back(x - (*most)[element]);
+    if (most) add_shifted(formed, x, (*most)[element]);
   }
-  Intermediates formed;
-  for (const double a : shifted)
-    if (std::isnan(a)) formed.push_back({Formed::kSum, "a logit less the maximum", a});
   if (std::isfinite(largest) && call.target().what.role == "sum_exp") {
     formed.push_back({Formed::kExponential,
                       "exp(" + short_number(largest) + "), unless the maximum is taken off,",
@@ -189,10 +206,37 @@ Intermediates on_the_way(Call& call, size_t element) {
                                                  : of_row(call, element);
 }
 
+// From the maximum and the sum that forward kept.
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const auto logits = logits_of(call);
+  if (!logits || element >= logits->values.values.size()) return {};
+  const auto rows = rows_of(call, *logits, gradient);
+  if (!rows) return {};
+  const auto width = static_cast<size_t>(logits->values.columns());
+  const size_t row = element / width;
+  const double x = logits->values.values[element], most = rows->most[row], total = rows->sums[row];
+  const double a = x - most, power = std::exp(a);
+  const int64_t label = static_cast<int64_t>(rows->labels[row]) - logits->first;
+  const double hit = static_cast<int64_t>(element % width) == label ? 1 : 0;
+  Intermediates formed;
+  add_shifted(formed, x, most);
+  if (std::isfinite(a)) {
+    formed.push_back(
+        {Formed::kExponential,
+         "exp(" + short_number(x) + " - " + short_number(most) + ") of a logit less the maximum",
+         power});
+  }
+  formed.push_back({Formed::kDivisor, "the sum of exponentials", total});
+  if (!std::isnan(a) && !std::isnan(total))
+    formed.push_back({Formed::kQuotient, "the exponential over their sum", power / total});
+  add_products(formed, {{rows->g[row], power / total - hit}});
+  return formed;
+}
+
 }  // namespace
 
 Replay cross_entropy() {
-  return {{"cross_entropy"}, forward, backward, on_the_way};
+  return {{"cross_entropy"}, forward, backward, on_the_way, on_the_way_back};
 }
 
 }  // namespace nanhunt::oracle

@@ -68,10 +68,21 @@ Intermediates on_the_way(Call& call, size_t /*element*/) {
   return formed;
 }
 
+Intermediates on_the_way_back(Call& call, const Tensor& gradient, size_t element) {
+  const Tensor* mask = call.of_role("loss_mask");
+  const auto denominator = call.attribute("denominator");
+  if (mask == nullptr || !denominator || gradient.size() != 1) return {};
+  Intermediates formed{{Formed::kDivisor, "the number of tokens that count", *denominator}};
+  const Tensor through = in_order_of(*mask, axes_of(call.target()));
+  if (element < through.values.size())
+    add_products(formed, {{gradient.values[0], through.values[element]}});
+  return formed;
+}
+
 }  // namespace
 
 Replay masked_mean() {
-  return {{"masked_mean"}, forward, backward, on_the_way};
+  return {{"masked_mean"}, forward, backward, on_the_way, on_the_way_back};
 }
 
 }  // namespace nanhunt::oracle

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <numeric>
 
 #include "oracle/logical.h"
 #include "oracle/replay/value_stream.h"
@@ -212,13 +213,15 @@ class Replayer {
   }
 
   Intermediates on_the_way_back(size_t element) {
+    if (gradients_.empty()) return on_the_way_from_loss(element);
     Intermediates formed;
     std::vector<double> parts;
     for (Operand& gradient : gradients_) {
       if (const auto part = handed_on(gradient); part && element < part->values.size())
         parts.push_back(part->values[element]);
-      const Record* maker = index_.maker(record_, gradient.record().what.site, "output");
-      const Replay* replay = replay_of(maker);
+      if (is_handed_on_as_is(gradient.record())) continue;
+      const Record* maker = consumer_of(gradient);
+      const Replay* replay = maker == nullptr ? nullptr : find_replay(maker->op);
       if (replay == nullptr || replay->on_the_way_back == nullptr) continue;
       Call call(*maker, target_, operands_, true);
       std::ranges::move(replay->on_the_way_back(call, gradient.tensor(), element),
@@ -391,7 +394,13 @@ class Replayer {
 
   // Where backward begins: d loss = 1 (or the loss scale, which the placement tells), through the
   // mean over the tokens and the loss of each.
-  std::optional<Recomputed> from_loss() {
+  struct Beginning {
+    const Record *mean, *tokens;  // what these ops gave in forward
+    Tensor one;                   // d loss
+    Recomputed of_tokens;         // d of each token's loss
+  };
+
+  std::optional<Beginning> beginning() {
     const Record* loss = nullptr;
     for (Operand& operand : operands_) {
       if (operand.record().what.phase == Phase::kLoss && operand.record().what.role == "loss") {
@@ -401,18 +410,55 @@ class Replayer {
     }
     const Record* tokens = index_.maker(record_, "loss", "token_loss");
     const Replay* mean = replay_of(loss);
-    const Replay* loss_of_tokens = replay_of(tokens);
-    if (mean == nullptr || loss_of_tokens == nullptr || !record_.placement) return std::nullopt;
-    Call call_of_mean(*loss, *tokens, operands_, true);
-    const Tensor one{{}, {}, {divisor_of(*record_.placement)}};
-    const auto gradient =
-        mean->backward == nullptr ? std::nullopt : mean->backward(call_of_mean, one);
-    if (!gradient) return std::nullopt;
-    Call call(*tokens, target_, operands_, true);
-    auto result =
-        loss_of_tokens->backward(call, {tokens->local_shape, axes_of(*tokens), gradient->values});
-    if (result) result->roundings += gradient->roundings;
+    if (mean == nullptr || replay_of(tokens) == nullptr || !record_.placement) return std::nullopt;
+    Call call(*loss, *tokens, operands_, true);
+    Tensor one{{}, {}, {divisor_of(*record_.placement)}};
+    auto of_tokens = mean->backward == nullptr ? std::nullopt : mean->backward(call, one);
+    if (!of_tokens) return std::nullopt;
+    return Beginning{loss, tokens, std::move(one), std::move(*of_tokens)};
+  }
+
+  static Tensor gradient_of_tokens(const Beginning& from) {
+    return {from.tokens->local_shape, axes_of(*from.tokens), from.of_tokens.values};
+  }
+
+  std::optional<Recomputed> from_loss() {
+    const auto from = beginning();
+    const Replay* replay = from ? find_replay(from->tokens->op) : nullptr;
+    if (replay == nullptr || replay->backward == nullptr) return std::nullopt;
+    Call call(*from->tokens, target_, operands_, true);
+    auto result = replay->backward(call, gradient_of_tokens(*from));
+    if (result) result->roundings += from->of_tokens.roundings;
     return result;
+  }
+
+  // The token whose row of logits holds that element.
+  size_t token_of(const Record& tokens, size_t element) const {
+    auto axes = axes_of(target_);
+    const size_t row = element / static_cast<size_t>(target_.local_shape.back());
+    Tensor places{tokens.local_shape, axes_of(tokens), {}};
+    places.values.resize(static_cast<size_t>(elements_of(tokens)));
+    std::iota(places.values.begin(), places.values.end(), 0.0);
+    if (!axes.empty()) axes.pop_back();
+    const Tensor in_rows = in_order_of(std::move(places), axes);
+    return row < in_rows.values.size() ? static_cast<size_t>(in_rows.values[row]) : row;
+  }
+
+  Intermediates on_the_way_from_loss(size_t element) {
+    const auto from = beginning();
+    if (!from) return {};
+    Call call_of_mean(*from->mean, *from->tokens, operands_, true);
+    Call call(*from->tokens, target_, operands_, true);
+    const Replay* mean = find_replay(from->mean->op);
+    const Replay* of_tokens = find_replay(from->tokens->op);
+    Intermediates formed;
+    if (mean->on_the_way_back != nullptr)
+      formed = mean->on_the_way_back(call_of_mean, from->one, token_of(*from->tokens, element));
+    if (of_tokens->on_the_way_back != nullptr) {
+      std::ranges::move(of_tokens->on_the_way_back(call, gradient_of_tokens(*from), element),
+                        std::back_inserter(formed));
+    }
+    return formed;
   }
 
   const ReplayIndex& index_;

@@ -194,6 +194,21 @@ TEST(Lineage, GradientBeyondTheTypeIsOverflow) {
   EXPECT_EQ(lineage_of_gradient(op, {0.1f, 1}, {1, 1}, {-kInf, -1}).kind, "not_from_operands");
 }
 
+// The norm's derivative was made before, and is finite: what it divides by explains nothing here.
+TEST(Lineage, AGradientHandedOnAsItIsFormsNothing) {
+  TraceBuilder builder;
+  const auto shape = copies({1, 1, 2});
+  const auto x = builder.add({.site = "before"}, {0, 0}, shape);
+  builder.add({.site = "norm", .links = {x}, .op = "rms_norm", .attributes = R"({"eps":0})"},
+              {0, 0}, shape);
+  const auto given =
+      builder.add({.site = "norm", .phase = Phase::kBackward, .role = "grad_input"}, {1, 1}, shape);
+  const auto at = builder.add(
+      {.site = "before", .phase = Phase::kBackward, .role = "grad_output", .links = {x, given}},
+      {kNan, 1}, shape);
+  EXPECT_EQ(lineage_in(builder, at).kind, "not_from_operands");
+}
+
 TEST(Lineage, WithoutValuesItIsUnknown) {
   TraceBuilder builder;
   const auto given = builder.add({.site = "before"}, {1, 2}, copies({1, 1, 2}));
