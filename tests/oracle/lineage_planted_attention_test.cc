@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients behind attention: of queries, keys and values, one sample, one head, interleaved
+// Gradients behind attention: of queries, keys and values, one sample, one head or two, interleaved
 // [q k v] by token.
 #include <algorithm>
 #include <cmath>
@@ -131,6 +131,45 @@ Program attention_back(const Core& core, const Values& qkv, const Values& masked
         {.site = "core", .op = "composed_attention", .attributes = attributes + "}"}}}};
 }
 
+// Row by row, `width` of a and then of b.
+Values beside(const Values& a, const Values& b, size_t width) {
+  Values both;
+  for (size_t i = 0; i < a.size(); i += width) {
+    for (const Values* one : {&a, &b})
+      both.insert(both.end(), one->begin() + static_cast<std::ptrdiff_t>(i),
+                  one->begin() + static_cast<std::ptrdiff_t>(i + width));
+  }
+  return both;
+}
+
+Values head_of(const Values& both, size_t head, size_t width) {
+  Values one;
+  for (size_t i = 0; i < both.size(); ++i) {
+    if (i / width % 2 == head) one.push_back(both[i]);
+  }
+  return one;
+}
+
+// Two heads of size 1 under one mask.
+Program two_heads(const Values& qkv, const Values& masked, const Values& gradient) {
+  Program program = attention_back({1}, head_of(qkv, 0, 3), masked, head_of(gradient, 0, 1));
+  program.operands[0].values = qkv;
+  program.operands[1].values = gradient;
+  program.others[0].values = Values(gradient.size());
+  for (auto* shape : {&program.operands[0].shape, &program.operands[1].shape, &program.shape,
+                      &program.others[0].shape})
+    shape->back() *= 2;
+  program.run = [](const Arithmetic& in, const std::vector<Operand>& of) {
+    const auto of_head = [&](size_t head) {
+      return Kernel(in, {1}, head_of(of[0].values, head, 3), of[2].values,
+                    head_of(of[1].values, head, 1))
+          .gradient();
+    };
+    return beside(of_head(0), of_head(1), 3);
+  };
+  return program;
+}
+
 std::vector<Plant> in_type(DType type) {
   const float root = extremes_of(type).root_of_max, most = extremes_of(type).most;
   const Values all{0, 0, 0, 0}, causal{0, 1, 0, 0}, first_hidden{1, 1, 0, 0};
@@ -199,6 +238,18 @@ std::vector<Plant> in_type(DType type) {
        attention_back({2, 100}, {0, 0, root, 0, 1, 0, 0, 0, turned_x, turned_y, -1, 0}, all,
                       {0, 0, 2 * root, 0}),
        {{0, 0, 1, 0, 1, 0, 0, 0, 1, 1, -1, 0}, {0, 0, 1, 0}}},
+      {"second_head",
+       type,
+       "overflow_in_product",
+       two_heads(beside(mild, {1, 1, root, 1, 1, root}, 3), all, beside(mild_g, {root, 1}, 1)),
+       {beside(mild, mild, 3), beside(mild_g, mild_g, 1)}},
+      {"other_head",
+       type,
+       "not_from_operands",
+       broken(
+           two_heads(beside(mild, {1, 1, root, 1, 1, root}, 3), all, beside(mild_g, {root, 1}, 1)),
+           {beside(mild, mild, 3)}),
+       {}},
       {"nan_gradient", type, "handed_on", attention_back({1}, mild, causal, {kNan, 1}), {}},
       // What only the row of token 1 forms is not on the way to token 0's query.
       {"other_query",
