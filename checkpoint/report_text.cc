@@ -2,6 +2,7 @@
 // The report as text: coverage first, then what was found, then the block for a ticket.
 #include <map>
 
+#include "capsule/load.h"
 #include "checkpoint/report.h"
 #include "compare/numbers.h"
 
@@ -46,7 +47,7 @@ std::string form_text(const Finding& finding) {
   std::string ranks;
   for (const int32_t rank : finding.ranks)
     ranks += (ranks.empty() ? ", ranks " : " ") + std::to_string(rank);
-  return finding.dtype + " " + shape_text(finding.shape) + ", " + finding.file + ranks;
+  return finding.dtype + " " + capsule::shape_text(finding.shape) + ", " + finding.file + ranks;
 }
 
 std::string rule_text(const Finding& finding) {
@@ -56,7 +57,7 @@ std::string rule_text(const Finding& finding) {
 }
 
 std::string first_text(const Finding& finding) {
-  std::string text = "first at " + shape_text(finding.place) + " (element " +
+  std::string text = "first at " + capsule::shape_text(finding.place) + " (element " +
                      std::to_string(finding.first->index) + "): " + finding.first->number.text;
   if (!finding.other_value.empty()) text += " against " + finding.other_value;
   return text;

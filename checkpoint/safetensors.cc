@@ -13,6 +13,7 @@
 #include <set>
 #include <system_error>
 
+#include "capsule/load.h"
 #include "trace/check.h"
 #include "trace/error.h"
 #include "trace/file_bytes.h"
@@ -94,7 +95,8 @@ void read_shape(const std::filesystem::path& path, const json& value, TensorEntr
   }
   int64_t bits = 0;
   overflow |= __builtin_mul_overflow(tensor->elements, int64_t{tensor->type->bits}, &bits);
-  if (overflow) fail(path, tensor->name, "shape " + shape_text(tensor->shape) + " is too large");
+  if (overflow)
+    fail(path, tensor->name, "shape " + capsule::shape_text(tensor->shape) + " is too large");
   if (bits % 8 != 0) {
     fail(path, tensor->name,
          std::to_string(tensor->elements) + " elements of " + std::string(tensor->type->name) +
@@ -121,9 +123,9 @@ TensorEntry read_entry(const std::filesystem::path& path, const std::string& nam
   const int64_t end = whole_number(path, name, offsets[1], "\"data_offsets\"");
   if (end < begin || end - begin != tensor.bytes) {
     fail(path, name,
-         "data_offsets " + shape_text({begin, end}) + " do not fit " +
-             std::string(tensor.type->name) + " of shape " + shape_text(tensor.shape) + ", " +
-             bytes_text(tensor.bytes));
+         "data_offsets " + capsule::shape_text({begin, end}) + " do not fit " +
+             std::string(tensor.type->name) + " of shape " + capsule::shape_text(tensor.shape) +
+             ", " + bytes_text(tensor.bytes));
   }
   tensor.offset = begin;
   return tensor;
@@ -241,12 +243,6 @@ std::vector<int64_t> place_of(const TensorEntry& tensor, int64_t index) {
     index /= tensor.shape[d - 1];
   }
   return place;
-}
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
 }
 
 }  // namespace nanhunt::checkpoint

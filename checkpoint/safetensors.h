@@ -90,6 +90,5 @@ void for_each_window(const TensorData& data, const TensorEntry& tensor, Use use)
 
 // [17, 5] of a flat index, row-major; [] of a scalar.
 std::vector<int64_t> place_of(const TensorEntry& tensor, int64_t index);
-std::string shape_text(const std::vector<int64_t>& shape);  // "[17, 5]"
 
 }  // namespace nanhunt::checkpoint

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compare/numbers.h"
 #include "oracle/rules/rule_tools.h"
 
 namespace nanhunt::compare {
@@ -20,12 +21,6 @@ const trace::Record* same_tensor(const trace::Step& step, const trace::Record& l
            record.what.occurrence == like.what.occurrence;
   });
   return found == step.records.end() ? nullptr : &*found;
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
 }
 
 }  // namespace
@@ -46,7 +41,7 @@ std::string growth_before(const SideStep& side, int record) {
   }
   if (sizes.empty()) return "";
   add(last, last.what.step);
-  return "largest finite value " + joined(sizes) + " in steps " + joined(numbers) + "; " +
+  return "largest finite value " + join(sizes, ", ") + " in steps " + join(numbers, ", ") + "; " +
          std::string(trace::name_of(last.storage)) + " ends at " +
          oracle::short_number(trace::max_finite(last.storage));
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "compare/numbers.h"
 #include "compare/origin_walk.h"
 #include "compare/reference_findings.h"
 
@@ -53,9 +54,7 @@ Attributes attributes_of(const SideStep& side) {
 }
 
 std::string joined(const std::set<std::string>& values) {
-  std::string text;
-  for (const auto& value : values) text += (text.empty() ? "" : " ") + value;
-  return text;
+  return join({values.begin(), values.end()}, " ");
 }
 
 }  // namespace

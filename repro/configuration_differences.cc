@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compare/configuration.h"
+#include "compare/numbers.h"
 #include "compare/semantic_changes.h"
 
 namespace nanhunt::repro {
@@ -50,9 +51,7 @@ bool is_of_an_update(const trace::Record& record) {
 }
 
 std::string joined(const std::set<std::string>& values) {
-  std::string text;
-  for (const auto& value : values) text += (text.empty() ? "" : " ") + value;
-  return text;
+  return compare::join({values.begin(), values.end()}, " ");
 }
 
 std::string places(const std::vector<std::string>& sites) {

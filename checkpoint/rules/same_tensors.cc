@@ -4,6 +4,7 @@
 // step.
 #include <algorithm>
 
+#include "capsule/load.h"
 #include "checkpoint/rule.h"
 
 namespace nanhunt::checkpoint {
@@ -15,10 +16,12 @@ bool is_state(const Held& held) {
 }
 
 // State that a conversion found no parameter for (docs/conversion.md).
-bool is_unmapped(const Held& held) { return held.tensor->name.starts_with("unmapped."); }
+bool is_unmapped(const Held& held) {
+  return held.tensor->name.starts_with("unmapped.");
+}
 
 std::string form_text(const Held& held) {
-  return std::string(held.tensor->type->name) + " " + shape_text(held.tensor->shape);
+  return std::string(held.tensor->type->name) + " " + capsule::shape_text(held.tensor->shape);
 }
 
 }  // namespace

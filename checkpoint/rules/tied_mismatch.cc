@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "capsule/load.h"
 #include "checkpoint/rule.h"
 
 namespace nanhunt::checkpoint {
@@ -28,7 +29,7 @@ void judge_pair(const ByName& unit, const std::string& first, const std::string&
     finding.peers.push_back({right.name(), right.file->name});
     finding.affected = left.tensor->elements;
     finding.evidence += "; of another type or shape, " + std::string(right.tensor->type->name) +
-                        " " + shape_text(right.tensor->shape);
+                        " " + capsule::shape_text(right.tensor->shape);
   }
   result->findings.push_back(finding);
 }
