@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "oracle/replay/poison.h"
-#include "oracle/rules/rule_tools.h"
+#include "oracle/rules/reduction_range.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -35,6 +36,26 @@ bool is_loaded(const Record& record) {
   return record.what.phase == Phase::kForward && record.links.empty();
 }
 
+bool only_moves(const std::string& op) {
+  static const std::set<std::string> kMoves{"all_gather", "gather", "scatter", "broadcast",
+                                            "all_to_all", "send",   "recv"};
+  return kMoves.contains(op);
+}
+
+// Of a result that is not finite where all operands are.
+Lineage of_finite_operands(const trace::Step& step, const Meeting& meeting,
+                           const trace::Collective& entry, size_t position) {
+  const std::string finite = entry.op + ": all operands are finite";
+  if (only_moves(entry.op)) return {"not_from_operands", finite + ", and it only moves them"};
+  if (!entry.is_reduction()) return {"unknown", finite + ", and what it forms is not known"};
+  const ReductionRange range = range_of_reduction(step, meeting, position);
+  if (range.can_overflow()) return {"overflow_in_reduction", finite};
+  return {"not_from_operands", finite + ", nothing that it forms can be above " +
+                                   short_number(range.largest) + ", and " +
+                                   std::string(trace::name_of(range.type)) + " ends at " +
+                                   short_number(range.end)};
+}
+
 // Of a result of a collective: the ranks whose operand is not finite, or that all are.
 Lineage of_collective(const trace::Step& step, const Record& record) {
   const int entry = step.find_collective(record.where.rank, record.collective);
@@ -56,7 +77,7 @@ Lineage of_collective(const trace::Step& step, const Record& record) {
   }
   if (!from.empty()) return {"received", mine.op + ": the operand of ranks " + list_of(from)};
   if (!all_seen) return {"unknown", mine.op + ": not every operand was captured"};
-  return {"overflow_in_reduction", mine.op + ": all operands are finite"};
+  return of_finite_operands(step, *meeting, mine, position);
 }
 
 std::string op_of(const ReplayIndex& index, const Record& record) {
@@ -65,7 +86,9 @@ std::string op_of(const ReplayIndex& index, const Record& record) {
   return maker == nullptr ? record.op : maker->op;
 }
 
-bool is_finite(const Record* record) { return trace::non_finite_elements(*record) == 0; }
+bool is_finite(const Record* record) {
+  return trace::non_finite_elements(*record) == 0;
+}
 
 Lineage unwritten_at(const Record& record, int64_t element) {
   return {"uninitialised", place_of(record, element) +

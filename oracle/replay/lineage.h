@@ -14,7 +14,8 @@ namespace nanhunt::oracle {
 //   uninitialised          the bits of memory that nothing wrote (poison.h), of no operand
 //   loaded                 it was so when the step began
 //   received               an operand of the collective that another rank gave
-//   overflow_in_reduction  finite operands of a collective, whose result is not finite
+//   overflow_in_reduction  finite operands of a reduction, which may add up to more than its types
+//                          hold
 //   overflow               the op's exact result is beyond the largest value of the recorded type
 //   saturated_then_used    so is it, and an operand lies at the largest value of its own type
 //   handed_on              an operand is not finite

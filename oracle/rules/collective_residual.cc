@@ -10,6 +10,7 @@
 // together. Maxima are exact.
 #include <cmath>
 
+#include "oracle/rules/reduction_range.h"
 #include "oracle/rules/rule_tools.h"
 #include "oracle/rules/rules.h"
 
@@ -97,13 +98,19 @@ class ReductionCheck {
     finding.measured = measured;
     finding.allowed = allowed;
     finding.unit = "norm";
-    finding.evidence = outputs.masked ? "finite operands, non-finite result of the " + first.op +
-                                            ": overflow in the reduction"
+    finding.evidence = outputs.masked ? non_finite_result(first.op)
                                       : first.op + " over ranks " + list_of(first.group) +
                                             ": result differs from the sum of its operands by " +
                                             short_number(measured) + " (norm of the sum " +
                                             short_number(outputs.sum_of_norms) + ")";
     findings.push_back(std::move(finding));
+  }
+
+  std::string non_finite_result(const std::string& op) const {
+    const ReductionRange range = range_of_reduction(input_.step, meeting_, position_);
+    const std::string text = "finite operands, non-finite result of the " + op;
+    if (range.can_overflow()) return text + ": overflow in the reduction";
+    return text + ", though no partial sum can be above " + short_number(range.largest);
   }
 
   void check_max(std::vector<Finding>& findings) const {

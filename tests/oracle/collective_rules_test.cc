@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/oracle/step_builder.h"
 
 namespace nanhunt::oracle::test {
@@ -108,6 +110,26 @@ TEST(CollectiveGroup, TheWorldInItsPlaceIsFoundOnEveryRank) {
   const auto findings = reduced_over({0, 1, 2, 3});
   ASSERT_THAT(findings, SizeIs(4));
   EXPECT_THAT(findings[0].evidence, testing::HasSubstr("placement names tp: ranks 0 1"));
+}
+
+// An all-reduce of two operands of 512 elements of that size; one element of the result is Inf.
+std::string evidence_of_inf(float size) {
+  StepBuilder run(mesh_facts(2, 1));
+  std::vector<float> sum(512, 2 * size);
+  sum[3] = std::numeric_limits<float>::infinity();
+  for (int rank = 0; rank < 2; ++rank) {
+    run.add(rank, Phase::kPreCollective, "a", "output", std::vector<float>(512, size), kPartial)
+        .storage = DType::kFloat16;
+    run.add(rank, Phase::kPostCollective, "a", "output", sum, kWhole).storage = DType::kFloat16;
+  }
+  run.collective("all_reduce", {0, 1}, {0, 0}, {1, 1});
+  const auto findings = findings_of("collective_residual", run, run.step());
+  return findings.empty() ? "" : findings.front().evidence;
+}
+
+TEST(CollectiveResidual, OverflowIsSaidWhereTheOperandsCanAddUpToIt) {
+  EXPECT_THAT(evidence_of_inf(40000), testing::HasSubstr("overflow in the reduction"));
+  EXPECT_THAT(evidence_of_inf(2), testing::HasSubstr("no partial sum can be above 4"));
 }
 
 std::vector<Finding> all_gather(bool swapped) {

@@ -163,6 +163,14 @@ TEST(Lineage, AReductionTellsWhoseOperandItWas) {
   EXPECT_EQ(lineage_of_sum({60000, 1}, {60000, 1}).kind, "overflow_in_reduction");
 }
 
+TEST(Lineage, AResultThatNoSumOfItsOperandsReachesIsNoOverflow) {
+  const auto told = lineage_of_sum({30000, 1}, {30000, 1});
+  EXPECT_EQ(told.kind, "not_from_operands");
+  EXPECT_THAT(told.detail, HasSubstr("ends at 6.55e+04"));
+  // The operands' sizes count, whichever signs they have: an order may add up those of one sign.
+  EXPECT_EQ(lineage_of_sum({60000, 1}, {-60000, 1}).kind, "overflow_in_reduction");
+}
+
 // The gradient that `op` hands on to its operand x.
 Lineage lineage_of_gradient(const Tap& op, const Values& x, const Values& gradient,
                             const Values& found) {

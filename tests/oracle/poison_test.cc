@@ -110,7 +110,7 @@ Lineage lineage_of_gather(Poison poison, float operand) {
 
 TEST(Poison, OfABufferThatACollectiveDidNotFill) {
   EXPECT_EQ(lineage_of_gather(Poison::kOn, 1).kind, "uninitialised");
-  EXPECT_EQ(lineage_of_gather(Poison::kOff, 1).kind, "overflow_in_reduction");
+  EXPECT_EQ(lineage_of_gather(Poison::kOff, 1).kind, "not_from_operands");
   EXPECT_EQ(lineage_of_gather(Poison::kOn, kUnwritten).kind, "received");
 }
 
