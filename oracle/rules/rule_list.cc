@@ -11,6 +11,7 @@ const std::vector<Rule>& rules() {
       state_carried(),
       distinct_batches(),
       collective_group(),
+      collective_op(),
       gathered_equals_pieces(),
       collective_residual(),
       sum_recomputed(),

@@ -12,6 +12,7 @@ Rule shards_tile();
 Rule state_carried();
 Rule distinct_batches();
 Rule collective_group();
+Rule collective_op();
 Rule gathered_equals_pieces();
 Rule collective_residual();
 Rule sum_recomputed();

@@ -112,6 +112,35 @@ TEST(CollectiveGroup, TheWorldInItsPlaceIsFoundOnEveryRank) {
   EXPECT_THAT(findings[0].evidence, testing::HasSubstr("placement names tp: ranks 0 1"));
 }
 
+// An all-reduce by addition of what the operand's placement calls partial by `meant`.
+std::vector<Finding> summed_where(trace::ReduceOp meant, const trace::Placement& after = kWhole) {
+  StepBuilder run(mesh_facts(2, 1));
+  trace::Placement before = kPartial;
+  before.mesh.back().op = meant;
+  for (int rank = 0; rank < 2; ++rank) {
+    run.add(rank, Phase::kPreCollective, "a", "output", normal_values(512, 1), before);
+    run.add(rank, Phase::kPostCollective, "a", "output", normal_values(512, 2), after);
+  }
+  run.collective("all_reduce", {0, 1}, {0, 0}, {1, 1});
+  return findings_of("collective_op", run, run.step());
+}
+
+TEST(CollectiveOp, TheSumOfAPartialSumPasses) {
+  EXPECT_THAT(summed_where(trace::ReduceOp::kSum), IsEmpty());
+}
+
+TEST(CollectiveOp, TheSumOfAPartialMaximumIsFoundOnEveryRank) {
+  const auto findings = summed_where(trace::ReduceOp::kMax);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_THAT(findings[0].evidence, testing::HasSubstr("names max"));
+}
+
+TEST(CollectiveOp, WhatStaysPartialIsNotJudged) {
+  trace::Placement still = kPartial;
+  still.mesh.back().op = trace::ReduceOp::kMax;
+  EXPECT_THAT(summed_where(trace::ReduceOp::kMax, still), IsEmpty());
+}
+
 // An all-reduce of two operands of 512 elements of that size; one element of the result is Inf.
 std::string evidence_of_inf(float size) {
   StepBuilder run(mesh_facts(2, 1));
