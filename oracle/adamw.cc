@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "oracle/rules/rule_tools.h"
 
@@ -27,6 +28,31 @@ std::map<std::pair<int32_t, std::string>, OptimizerState> optimizer_states(
   return found;
 }
 
+namespace {
+
+// A flag of the record's JSON attributes; false where there is none.
+bool flag(const Record& record, const std::string& name) {
+  const auto json = nlohmann::json::parse(record.attributes, nullptr, false);
+  return json.is_object() && json.contains(name) && json[name].is_boolean() &&
+         json[name].get<bool>();
+}
+
+bool is_adamw(const Record& record) {
+  return record.op.find("adamw") != std::string::npos;
+}
+
+}  // namespace
+
+bool has_moments_of_gradient(const Record& update) {
+  if (flag(update, "maximize")) return false;
+  const bool adam = update.op == "adam" && attribute(update, "weight_decay").value_or(0) == 0;
+  return adam || is_adamw(update);
+}
+
+bool divides_by_recorded_moment(const Record& update) {
+  return (update.op == "adam" || is_adamw(update)) && !flag(update, "amsgrad");
+}
+
 std::optional<AdamW> adamw_of(const Record& master) {
   const auto lr = attribute(master, "lr"), beta1 = attribute(master, "beta1"),
              beta2 = attribute(master, "beta2"), eps = attribute(master, "eps"),
@@ -35,7 +61,7 @@ std::optional<AdamW> adamw_of(const Record& master) {
   // Adam adds the decay to the gradient, and other optimizers that have these numbers are not
   // these.
   const bool adam = master.op == "adam" && *decay == 0;
-  if (!adam && master.op.find("adamw") == std::string::npos) return std::nullopt;
+  if ((!adam && !is_adamw(master)) || !divides_by_recorded_moment(master)) return std::nullopt;
   return AdamW{*lr, *beta1, *beta2, *eps, *decay, *step};
 }
 

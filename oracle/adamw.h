@@ -28,8 +28,17 @@ struct AdamW {
   double lr, beta1, beta2, eps, weight_decay, step;
 };
 
-// From the attributes; nullopt for other optimizers, also those that have these numbers.
+// From op and attributes; nullopt for other optimizers, also those that have these numbers, and for
+// AMSGrad, which divides by the largest second moment so far.
 std::optional<AdamW> adamw_of(const trace::Record& master);
+
+// The moments of this update are those of the gradient itself, as op and attributes say. Adam adds
+// its weight decay to the gradient, `maximize` negates it, and other optimizers that have
+// moments of these names form them otherwise (Lion, LAMB).
+bool has_moments_of_gradient(const trace::Record& update);
+
+// The update divides the first moment by the root of the recorded second: Adam's, with any decay.
+bool divides_by_recorded_moment(const trace::Record& update);
 
 struct BiasCorrection {
   double first = 1, second = 1;  // c1, c2; 1: none

@@ -3,15 +3,18 @@
 //   exp_avg    = b1 exp_avg' + (1 - b1) g       linear: by sketches, bound 4u (b1 ||m'|| + (1-b1)
 //   ||g||) exp_avg_sq = b2 exp_avg_sq' + (1 - b2) g^2  all terms >= 0: by the sum of the elements,
 //   relative 8u
-// (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0.
+// (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0. Not judged: optimizers
+// that form other moments (has_moments_of_gradient), and updates that were not made.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
 
+#include "oracle/adamw.h"
 #include "oracle/rules/rule_tools.h"
 #include "oracle/rules/rules.h"
+#include "oracle/rules/updates_made.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -57,8 +60,10 @@ std::vector<Update> updates(const RuleInput& input, const std::string& role) {
   const bool follows = input.previous != nullptr && input.previous->step + 1 == input.step.step;
   const auto before = follows ? records_of(*input.previous, Phase::kUpdate, role)
                               : std::map<Place, const Record*>{};
+  const UpdatesMade updates(input);
   std::vector<Update> result;
   for (const auto& [place, now] : records_of(input.step, Phase::kUpdate, role)) {
+    if (!has_moments_of_gradient(*now) || !updates.made(place.first, place.second)) continue;
     const auto gradient = gradients.find(place);
     const auto old = before.find(place);
     const bool first = attribute(*now, "step").value_or(0) == 1;

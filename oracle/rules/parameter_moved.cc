@@ -8,8 +8,10 @@
 #include <cmath>
 #include <map>
 
+#include "oracle/adamw.h"
 #include "oracle/rules/rule_tools.h"
 #include "oracle/rules/rules.h"
+#include "oracle/rules/updates_made.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -43,6 +45,7 @@ double largest(const Record& record) {
 
 // Lower bound of the largest update of an element; 0 when it is not known.
 double least_update(const Parameter& parameter) {
+  if (!divides_by_recorded_moment(*parameter.end)) return 0;  // others may move by less
   const auto value = [&](const char* name) { return attribute(*parameter.end, name); };
   const auto lr = value("lr"), beta1 = value("beta1"), beta2 = value("beta2"), eps = value("eps"),
              step = value("step");
@@ -57,8 +60,10 @@ double least_update(const Parameter& parameter) {
 }
 
 std::vector<Finding> check(const RuleInput& input) {
+  const UpdatesMade updates(input);
   std::map<trace::What, Finding> by_tensor;
   for (const auto& [place, parameter] : parameters(input.step)) {
+    if (!updates.made(place.first, place.second)) continue;
     if (!parameter.complete() || parameter.start->raw_digest != parameter.end->raw_digest) continue;
     const double update = least_update(parameter);
     const double hidden =

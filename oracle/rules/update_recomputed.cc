@@ -12,6 +12,7 @@
 #include "oracle/adamw.h"
 #include "oracle/rules/rule_tools.h"
 #include "oracle/rules/rules.h"
+#include "oracle/rules/updates_made.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -73,10 +74,12 @@ std::vector<Finding> check(const RuleInput& input) {
   const auto now = optimizer_states(input.step);
   const bool follows = input.previous != nullptr && input.previous->step + 1 == input.step.step;
   const auto before = follows ? optimizer_states(*input.previous) : decltype(now){};
+  const UpdatesMade updates(input);
   for (const auto& [place, state] : now) {
     check_rounding(input, state, findings);
     const auto old = before.find(place);
-    if (old != before.end()) check_values(input, state, old->second, findings);
+    if (old != before.end() && updates.made(place.first, place.second))
+      check_values(input, state, old->second, findings);
   }
   return findings;
 }

@@ -87,8 +87,9 @@ TEST(ClipRecomputed, AWrongFactorIsFoundAtTheFactor) {
 }
 
 struct Adam {
-  double gradient_share = 1;  // of the gradient that enters the first moment
-  double square_share = 1;    // and the second
+  double gradient_share = 1;            // of the gradient that enters the first moment
+  double square_share = 1;              // and the second
+  std::string op = "adamw", more = {};  // attributes
 };
 
 std::vector<Finding> moments(const Adam& adam) {
@@ -101,12 +102,17 @@ std::vector<Finding> moments(const Adam& adam) {
     m1[i] = static_cast<float>(kAdam[0] * m0[i] + (1 - kAdam[0]) * adam.gradient_share * g[i]);
     v1[i] = static_cast<float>(kAdam[1] * v0[i] + (1 - kAdam[1]) * adam.square_share * g[i] * g[i]);
   }
-  const std::string attributes = R"({"beta1":0.9,"beta2":0.95,"step":2})";
+  const std::string attributes = R"({"beta1":0.9,"beta2":0.95,"step":2)" + adam.more + "}";
   before.add(0, Phase::kUpdate, "w", "exp_avg", m0, kWhole);
   before.add(0, Phase::kUpdate, "w", "exp_avg_sq", v0, kWhole);
   after.add(0, Phase::kClipped, "w", "grad", g, kWhole);
-  after.add(0, Phase::kUpdate, "w", "exp_avg", m1, kWhole).attributes = attributes;
-  after.add(0, Phase::kUpdate, "w", "exp_avg_sq", v1, kWhole).attributes = attributes;
+  const auto updated = [&](const char* role, const std::vector<float>& values) {
+    trace::Record& record = after.add(0, Phase::kUpdate, "w", role, values, kWhole);
+    record.attributes = attributes;
+    record.op = adam.op;
+  };
+  updated("exp_avg", m1);
+  updated("exp_avg_sq", v1);
   const auto previous = before.step(0);
   return findings_of("moments_recomputed", after, after.step(1), &previous);
 }
@@ -123,6 +129,61 @@ TEST(MomentsRecomputed, ScaledSquareInTheSecondMoment) {
   const auto findings = moments({1, 1.001});
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].what.role, "exp_avg_sq");
+}
+
+TEST(MomentsRecomputed, OnlyThoseOfTheGradientAloneAreJudged) {
+  for (const std::string judged : {"adam", "fused_adamw"})
+    EXPECT_THAT(moments({-1, 1, judged}), SizeIs(1)) << judged;
+  EXPECT_THAT(moments({-1, 1, "adamw", R"(,"maximize":false)"}), SizeIs(1));
+  EXPECT_THAT(moments({-1, 1, "adamw", R"(,"maximize":true)"}), IsEmpty());
+  // Adam adds the decayed weights to the gradient, AdamW does not.
+  EXPECT_THAT(moments({1.5, 1, "adam", R"(,"weight_decay":0.1)"}), IsEmpty());
+  EXPECT_THAT(moments({1.5, 1, "adamw", R"(,"weight_decay":0.1)"}), SizeIs(1));
+  EXPECT_THAT(moments({1.5, 1, "lion"}), IsEmpty());
+}
+
+// Two parameters with some steps of AdamW behind them; in the next, `a` is as it was, with the same
+// count of updates.
+struct Standing {
+  bool has_gradient = true, other_moves = false, moments_move = false;
+};
+
+std::vector<Finding> standing(const Standing& is) {
+  StepBuilder before(mesh_facts(1, 1)), after(mesh_facts(1, 1));
+  const auto zeros = std::vector<float>(512, 0.0F);
+  const auto g = normal_values(512, 2);
+  std::vector<float> m0(512), m1(512);
+  for (size_t i = 0; i < 512; ++i) {
+    m0[i] = 0.1F * g[i];
+    m1[i] = static_cast<float>(0.9 * m0[i] + 0.1 * g[i]);
+  }
+  const auto add = [&](StepBuilder& run, const char* site, const std::vector<float>& m, int count) {
+    trace::Record& record = run.add(0, Phase::kUpdate, site, "exp_avg", m, kWhole);
+    record.op = "adamw";
+    record.attributes = R"({"beta1":0.9,"beta2":0.95,"step":)" + std::to_string(count) + "}";
+  };
+  for (const char* site : {"a", "b"}) add(before, site, m0, 4);
+  if (is.has_gradient) after.add(0, Phase::kUnscaled, "a", "grad", g, kWhole);
+  after.add(0, Phase::kUnscaled, "b", "grad", g, kWhole);
+  add(after, "a", is.moments_move ? zeros : m0, is.moments_move ? 5 : 4);
+  add(after, "b", is.other_moves ? m1 : m0, is.other_moves ? 5 : 4);
+  const auto previous = before.step(0);
+  return findings_of("moments_recomputed", after, after.step(1), &previous);
+}
+
+TEST(UpdatesMade, AStepThatWasSkippedIsNotJudged) {
+  EXPECT_THAT(standing({}), IsEmpty());
+}
+TEST(UpdatesMade, AParameterWithoutGradientIsNotJudged) {
+  EXPECT_THAT(standing({.has_gradient = false, .other_moves = true}), IsEmpty());
+}
+TEST(UpdatesMade, OneThatStandsStillWhileOthersMoveIsFound) {
+  const auto findings = standing({.other_moves = true});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].what.site, "a");
+}
+TEST(UpdatesMade, OneThatMovedWronglyIsFound) {
+  EXPECT_THAT(standing({.other_moves = true, .moments_move = true}), SizeIs(1));
 }
 
 std::vector<Finding> rounding(bool stale) {
@@ -143,7 +204,8 @@ TEST(UpdateRecomputed, OtherParametersAreFound) {
 }
 
 // A weight with moments of a first step; it moves, or it ends the step as it began it.
-std::vector<Finding> moved(bool moves, double learning_rate) {
+std::vector<Finding> moved(bool moves, double learning_rate, const std::string& op = "adamw",
+                           const std::string& more = "") {
   StepBuilder run(mesh_facts(1, 1));
   const auto gradient = normal_values(512, 1);
   auto weight = normal_values(512, 2);
@@ -156,9 +218,10 @@ std::vector<Finding> moved(bool moves, double learning_rate) {
   }
   run.add(0, Phase::kUpdate, "w", "exp_avg", m, kWhole);
   run.add(0, Phase::kUpdate, "w", "exp_avg_sq", v, kWhole);
-  run.add(0, Phase::kUpdate, "w", "param", weight, kWhole).attributes =
-      R"({"beta1":0.9,"beta2":0.95,"eps":1e-8,"lr":)" + std::to_string(learning_rate) +
-      R"(,"step":1,"weight_decay":0})";
+  trace::Record& end = run.add(0, Phase::kUpdate, "w", "param", weight, kWhole);
+  end.op = op;
+  end.attributes = R"({"beta1":0.9,"beta2":0.95,"eps":1e-8,"lr":)" + std::to_string(learning_rate) +
+                   R"(,"step":1,"weight_decay":0)" + more + "}";
   return findings_of("parameter_moved", run, run.step());
 }
 
@@ -170,6 +233,12 @@ TEST(ParameterMoved, OneThatStaysIsFound) {
 }
 TEST(ParameterMoved, AStepThatRoundingHidesIsNotJudged) {
   EXPECT_THAT(moved(false, 0), IsEmpty());
+}
+
+TEST(ParameterMoved, OptimizersThatMayMoveLessAreNotJudged) {
+  EXPECT_THAT(moved(false, 1e-3, "adam"), SizeIs(1));
+  EXPECT_THAT(moved(false, 1e-3, "radam"), IsEmpty());
+  EXPECT_THAT(moved(false, 1e-3, "adamw", R"(,"amsgrad":true)"), IsEmpty());
 }
 
 }  // namespace
