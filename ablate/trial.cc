@@ -28,23 +28,20 @@ bool coupled(const Toggle& other, const Toggle& toggle) {
   return false;
 }
 
-// Configurations whose values cannot take effect need no run to say so. In an off-trial a toggle
-// may go with the one that is switched off (TP 1 takes sequence parallelism with it).
-std::string without_effect(const Case& the_case, const Configuration& configuration,
-                           const Settings& settings) {
-  const Settings effective = effective_settings(the_case.subject, settings);
-  for (const std::string& name : configuration) {
-    if (effective.at(name) == settings.at(name)) continue;
-    bool moved = false;
-    for (const Toggle& other : the_case.subject.toggles) {
-      const bool switched_off =
-          !configuration.contains(other.name) && configuration.size() > 1 &&
-          the_case.failing.at(other.name) != the_case.reference.at(other.name);
-      moved = moved || (switched_off && coupled(other, *the_case.subject.find_toggle(name)));
-    }
-    if (!moved) return name + "=" + settings.at(name) + " has no effect here";
-  }
-  return "";
+bool differs(const Case& the_case, const std::string& toggle) {
+  return the_case.failing.at(toggle) != the_case.reference.at(toggle);
+}
+
+// One toggle alone is switched on; with two of them, that is the off-trial of the other as well.
+bool is_on_trial_alone(const Case& the_case, const Configuration& configuration) {
+  const auto candidates =
+      std::ranges::count_if(the_case.subject.toggles,
+                            [&](const Toggle& toggle) { return differs(the_case, toggle.name); });
+  return configuration.size() == 1 && candidates != 2;
+}
+
+std::string no_effect(const std::string& toggle, const Settings& settings) {
+  return toggle + "=" + settings.at(toggle) + " has no effect here";
 }
 
 bool carries_out(const trace::TraceReader& trial, const trace::What& what) {
@@ -107,6 +104,23 @@ Settings settings_of(const Case& the_case, const Configuration& configuration) {
   Settings settings = the_case.reference;
   for (const std::string& toggle : configuration) settings[toggle] = the_case.failing.at(toggle);
   return settings;
+}
+
+std::string without_effect(const Case& the_case, const Configuration& configuration,
+                           const Settings& settings) {
+  const Settings effective = effective_settings(the_case.subject, settings);
+  for (const std::string& name : configuration) {
+    if (effective.at(name) == settings.at(name)) continue;
+    bool moved = false;
+    if (is_on_trial_alone(the_case, configuration)) return no_effect(name, settings);
+    for (const Toggle& other : the_case.subject.toggles) {
+      const bool switched_off =
+          !configuration.contains(other.name) && differs(the_case, other.name);
+      moved = moved || (switched_off && coupled(other, *the_case.subject.find_toggle(name)));
+    }
+    if (!moved) return no_effect(name, settings);
+  }
+  return "";
 }
 
 std::string name_of(const Configuration& configuration, const std::vector<std::string>& toggles) {

@@ -24,6 +24,11 @@ struct TrialContext {
 
 // Toggles of the configuration at their failing value, the others at the reference value.
 Settings settings_of(const Case& the_case, const Configuration& configuration);
+// Configurations whose values cannot take effect need no run to say so: why not, or "". In an
+// off-trial a toggle may go with the one that is switched off (TP 1 takes sequence parallelism with
+// it).
+std::string without_effect(const Case& the_case, const Configuration& configuration,
+                           const Settings& settings);
 // "off layout.sp", "on layout.sp", "on layout.sp parallel.tp": whichever is shorter to say.
 std::string name_of(const Configuration& configuration, const std::vector<std::string>& toggles);
 

@@ -71,6 +71,30 @@ TEST(TrialName, IsTheShorterSide) {
   EXPECT_EQ(name_of({"c"}, toggles), "on c");
 }
 
+// Why sequence parallelism at TP 1 has no effect, where these differ from the reference besides.
+std::string idle_without_tp(std::vector<std::string> others, Configuration switched_on) {
+  Case the_case;
+  the_case.subject = test_subject();
+  the_case.failing = the_case.reference = default_settings(the_case.subject);
+  the_case.failing["layout.sp"] = "on";
+  for (const std::string& other : others)
+    the_case.failing[other] = other == "parallel.tp" ? "2" : "on";
+  return without_effect(the_case, switched_on, settings_of(the_case, switched_on));
+}
+
+TEST(TrialWithoutEffect, AToggleGoesWithTheOneThatIsSwitchedOff) {
+  EXPECT_EQ(idle_without_tp({"parallel.tp", "precision.fp8"}, {"layout.sp", "precision.fp8"}), "");
+  // With two toggles the trial without one is that with the other alone.
+  EXPECT_EQ(idle_without_tp({"parallel.tp"}, {"layout.sp"}), "");
+}
+
+TEST(TrialWithoutEffect, AloneItHasNone) {
+  const std::string idle = "layout.sp=on has no effect here";
+  EXPECT_EQ(idle_without_tp({"parallel.tp", "precision.fp8"}, {"layout.sp"}), idle);
+  // Nothing was switched off that would have taken it along.
+  EXPECT_EQ(idle_without_tp({"precision.fp8"}, {"layout.sp"}), idle);
+}
+
 TEST(TrialSettings, StartFromTheReference) {
   Case the_case;
   the_case.subject = test_subject();
