@@ -128,15 +128,17 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
   }
   pair.deviation = oracle::deviation(*candidate.step, mine, candidate.source->reader,
                                      *reference.step, other, reference.source->reader);
+  const auto& first = first_record(candidate, mine);
+  const auto& second = first_record(reference, other);
+  const bool integers = !trace::is_floating(first.storage) && !trace::is_floating(second.storage);
+  // Said of equal tensors too: further copies of them are judged by the same rule (held_parts.h).
+  if (integers) pair.rule = "same_data";
+  if (!integers && initial_parameter(judge, mine.what)) pair.rule = "initial_state";
   if (pair.deviation.equal) {
     pair.standing = Standing::kWithin;
     return pair;
   }
-  const auto& first = first_record(candidate, mine);
-  const auto& second = first_record(reference, other);
-  const bool integers = !trace::is_floating(first.storage) && !trace::is_floating(second.storage);
   if (integers) {
-    pair.rule = "same_data";
     if (mine.complete && other.complete && mine.shape == other.shape) {
       pair.standing = Standing::kOut;
     } else {
@@ -148,8 +150,7 @@ Comparison judge_pair(const SideStep& candidate, const SideStep& reference, cons
     pair.why_not = pair.deviation.why_not;
     return pair;
   }
-  if (initial_parameter(judge, mine.what)) {
-    pair.rule = "initial_state";
+  if (pair.rule == "initial_state") {
     judge_exactly(pair, first, second);
   } else if (judge.envelope == nullptr) {
     pair.why_not = "no envelope";

@@ -164,6 +164,42 @@ TEST(Compare, ADeviationOriginatesWhereInputsAreWithin) {
   EXPECT_GE(origin.passed_on, 3) << "the stream, and the second step";
 }
 
+// Masks of two ranks that should be copies; the first is the reference's.
+oracle::Finding finding_of_masks(const Values& second) {
+  TraceBuilder candidate = build({.tp = 2}), reference = build({.tp = 1});
+  const Values right{1, 0, 1, 1};
+  const auto mask = [&](TraceBuilder& run, int rank, const Values& values) {
+    run.add({.rank = rank, .site = "drop", .role = "mask", .storage = trace::DType::kBool}, values,
+            copies({1, 1, 4}));
+  };
+  mask(candidate, 0, right);
+  mask(candidate, 1, second);
+  mask(reference, 0, right);
+  const auto mine = candidate.source("candidate"), trusted = reference.source("reference");
+  const Verdict verdict = judge_sources(mine, &trusted, thresholds(), {});
+  return verdict.origins.empty() ? oracle::Finding{} : verdict.origins.front().finding;
+}
+
+TEST(Compare, TheReferenceTellsWhichMaskIsWrong) {
+  EXPECT_THAT(finding_of_masks({1, 0, 1, 1}).ranks, IsEmpty());
+  const oracle::Finding finding = finding_of_masks({1, 1, 0, 1});
+  EXPECT_EQ(finding.rule, "replicas_equal");
+  EXPECT_THAT(finding.ranks, ElementsAre(1));
+  EXPECT_EQ(finding.decider, oracle::Decider::kReference);
+}
+
+TEST(Compare, TheReferenceTellsWhichInitialCopyIsWrong) {
+  SmallModel model{.tp = 2};
+  model.edit = [](const Tap& tap, Values& values) {
+    if (at(tap, "norm.weight", Phase::kForward, "param") && tap.rank == 1) values[0] += 1;
+  };
+  const Verdict verdict = against_reference(model);
+  ASSERT_FALSE(verdict.origins.empty());
+  const oracle::Finding& finding = verdict.origins.front().finding;
+  EXPECT_EQ(finding.rule, "replicas_equal") << to_text(verdict);
+  EXPECT_THAT(finding.ranks, ElementsAre(1));
+}
+
 TEST(Compare, TheReferenceTellsWhichCopyIsWrong) {
   SmallModel model{.tp = 2};
   model.edit = [](const Tap& tap, Values& values) {
