@@ -51,8 +51,17 @@ struct Earlier {
   const Record* record = nullptr;
 };
 
+// The reference judges the sum of such records, and says of none of them that it is wrong.
+bool is_term_of_a_sum(const Record& record) {
+  return record.placement && std::ranges::any_of(record.placement->mesh, [](const auto& along) {
+           return along.kind == trace::PlacementKind::kPartial;
+         });
+}
+
 // Told wrong by its own values: nothing good to be stale of.
 bool is_wrong_itself(const SignatureInput& input, const Record& record) {
+  const bool by_reference = input.draft.origin.finding.decider == oracle::Decider::kReference;
+  if (by_reference && is_term_of_a_sum(record)) return false;
   return record.has_values && std::ranges::any_of(input.draft.records, [&](int index) {
            return &input.side.record(index) == &record;
          });
@@ -89,10 +98,23 @@ const Record* operand_like(const Earlier& earlier, const Record& operand) {
   return nullptr;
 }
 
+// The operand at that place of another microbatch than the record that consumed it: what the
+// record's own microbatch had there.
+const Record* own_operand(const SideStep& side, const Record& record, const Record& operand) {
+  if (operand.where.microbatch < 0 || operand.where.microbatch == record.where.microbatch)
+    return nullptr;
+  for (const Record* other : at_place(*side.step, operand)) {
+    if (other->where.microbatch == record.where.microbatch) return other;
+  }
+  return nullptr;
+}
+
 bool operand_changed(const SideStep& side, const Record& record, const Earlier& earlier) {
   return std::ranges::any_of(record.links, [&](const trace::Link& link) {
     const int index = side.step->find(record.where.rank, link.sequence);
     if (index < 0) return false;
+    const Record* own = own_operand(side, record, side.record(index));
+    if (own != nullptr && own->raw_digest != side.record(index).raw_digest) return true;
     const Record* before = operand_like(earlier, side.record(index));
     return before != nullptr && before->raw_digest != side.record(index).raw_digest;
   });

@@ -87,6 +87,37 @@ TEST(Signatures, StaleRefusesWhatIsEqualByNature) {
   EXPECT_NE(of_microbatches(false, ones_and_zeros), "stale");
 }
 
+// Gradients of `w` of two microbatches, whose sum the reference judges: that of the second is made
+// of its own operand, or is the first's once more.
+TraceBuilder gradient_terms(bool again, uint64_t second_operand = 4) {
+  TraceBuilder builder;
+  builder.microbatches(2);
+  trace::Placement term = trace::whole({"out"}, {64});
+  term.mesh.push_back({trace::MeshAxis::kMicrobatch, trace::PlacementKind::kPartial});
+  std::vector<int64_t> operands;
+  for (int m = 0; m < 2; ++m) {
+    Tap operand{0, "fc", Phase::kBackward, "grad_output"};
+    operand.microbatch = m;
+    operands.push_back(builder.add(operand, normal_values(64, m == 0 ? 3 : second_operand),
+                                   slice({2, 8, 8}, 0, m, 2, trace::MeshAxis::kMicrobatch)));
+    Tap gradient{0, "w", Phase::kBackward, "grad"};
+    gradient.microbatch = m;
+    gradient.links = {operands[again ? 0 : static_cast<size_t>(m)]};
+    builder.add(gradient, normal_values(64, again || m == 0 ? 7 : 8), term);
+  }
+  return builder;
+}
+
+TEST(Signatures, StaleTermOfASumOverMicrobatches) {
+  for (const bool values : {false, true}) {
+    const Verdict verdict = verdict_of(gradient_terms(true), gradient_terms(false), values);
+    EXPECT_EQ(signature_of(verdict), "stale") << to_text(verdict);
+    // Microbatches of equal operands have equal gradients.
+    EXPECT_NE(signature_of(verdict_of(gradient_terms(true, 3), gradient_terms(false, 3), values)),
+              "stale");
+  }
+}
+
 // A parameter that step 0 moved and step 1 starts with as `starts_with`.
 std::string of_parameter(const Values& starts_with) {
   TraceBuilder builder;

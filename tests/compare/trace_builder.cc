@@ -198,6 +198,10 @@ void TraceBuilder::collective(const std::string& op, const std::vector<int>& gro
   }
 }
 
+void TraceBuilder::microbatches(int count) {
+  for (auto& facts : facts_) facts.mesh_size[static_cast<size_t>(MeshAxis::kMicrobatch)] = count;
+}
+
 void TraceBuilder::end_rank_early(int rank) {
   steps_[current_][static_cast<size_t>(rank)].cut = true;
 }

@@ -56,6 +56,7 @@ class TraceBuilder {
   // order. Call after the results were added.
   void collective(const std::string& op, const std::vector<int>& group,
                   const std::vector<int64_t>& operands, const std::vector<int64_t>& results);
+  void microbatches(int count);  // of each step; 1 without it
   void end_rank_early(int rank);  // that rank's current step is cut by a signal
 
   int world_size() const { return static_cast<int>(facts_.size()); }
