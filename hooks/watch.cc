@@ -97,7 +97,7 @@ void Watch::Impl::begin_step() {
   in_step = true;
   taps.begin_step(step);
   for (const NamedParameter& parameter : points.parameters()) {
-    taps.tap(points.parameter(parameter, trace::Phase::kForward, "weight"), parameter.tensor);
+    taps.tap(points.parameter(parameter, trace::Phase::kForward, "param"), parameter.tensor);
     taps.tap_gradient(points.local_gradient(parameter), parameter.tensor);
   }
 }

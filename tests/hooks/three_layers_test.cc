@@ -117,7 +117,7 @@ void expect_sites(const Step& step) {
       find(step, rank, site, Phase::kBackward, "grad_output");
     }
     find(step, rank, "loss", Phase::kLoss, "output");
-    const Record* weight = find(step, rank, "body.weight", Phase::kForward, "weight");
+    const Record* weight = find(step, rank, "body.weight", Phase::kForward, "param");
     EXPECT_TRUE(links_to(*find(step, rank, "body", Phase::kForward, "output"), *weight));
     EXPECT_TRUE(links_to(*find(step, rank, "body", Phase::kForward, "output"),
                          *find(step, rank, "stem", Phase::kForward, "output")));
