@@ -47,6 +47,15 @@ class Capture(unittest.TestCase):
         self.assertIn("exp_avg_sq", {row.role for row in rows})
         self.assertIn("clip_factor", {row.role for row in rows})
 
+    def test_an_optimizer_may_have_any_number_of_betas(self):
+        for betas in ("(0.9, 0.95)", "(0.9, 0.95, 0.999)", "(None, 0.999)"):
+            made = f"from torch.optim import SGD; optimizer = SGD(model.parameters()); " \
+                   f"optimizer.param_groups[0]['betas'] = {betas}"
+            ended = job.run(self.folder.name, [self.script(made)])
+            self.assertEqual(ended.status, 0, ended.errors)
+            self.assertNotIn("capture stopped", ended.errors)
+            self.assertIn("update", {row.phase for row in job.records(ended.trace)})
+
     def test_so_do_they_on_a_tensor_parallel_job(self):
         made = "    optimizer = common.make_optimizer(args, model)\n"
         source = (job.JOBS / "parallel.py").read_text()

@@ -5,6 +5,8 @@ import json
 
 import torch
 
+from .groups import betas_of
+
 _BLOCK = 16384  # texts of all ranks are of one length: blanks mean nothing at the end of JSON
 ROLES = ("optimizer", "roles")  # what the optimizer keeps of parameters, by name
 _DTYPES = {"fp32": torch.float32, "fp64": torch.float64, "fp16": torch.float16,
@@ -60,15 +62,13 @@ def group_numbers(group):
                if isinstance(value, (int, float)) and not isinstance(value, bool)}
     if isinstance(group.get("lr"), torch.Tensor):
         numbers["lr"] = float(group["lr"])
-    if "betas" in group:
-        numbers["beta1"], numbers["beta2"] = map(float, group["betas"])
-    return numbers
+    return numbers | betas_of(group)
 
 
 def set_group_number(group, name, value):
-    if name in ("beta1", "beta2"):
+    if name in betas_of(group):
         betas = list(group["betas"])
-        betas[name == "beta2"] = value
+        betas[int(name.removeprefix("beta")) - 1] = value
         group["betas"] = tuple(betas)
     elif isinstance(group[name], torch.Tensor):
         group[name].fill_(value)

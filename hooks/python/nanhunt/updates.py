@@ -12,6 +12,7 @@ import torch
 from torch.optim.optimizer import (register_optimizer_step_post_hook,
                                    register_optimizer_step_pre_hook)
 
+from .groups import betas_of
 from .session import local, recomputing
 
 
@@ -230,8 +231,7 @@ def described(group, step):
                   if isinstance(group.get(name), (int, float))}
     if isinstance(group.get("lr"), torch.Tensor):
         attributes["lr"] = float(group["lr"])
-    if "betas" in group:
-        attributes["beta1"], attributes["beta2"] = map(float, group["betas"])
+    attributes |= betas_of(group)
     for name in ("amsgrad", "nesterov", "maximize"):
         if name in group:
             attributes[name] = bool(group[name])
