@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clip_recomputed: the clip factor is min(1, max_norm / (norm + 1e-6)), and each clipped gradient
 // is the unscaled one times that factor, on every rank: ||clipped - f unscaled|| <= (u_store + 2u)
-// ||clipped||, widened by the sketch's own error. Source: clipping applied on one tensor-parallel
+// ||clipped||, widened by the sketch's own error. A step may clip parts apart: norm, factor and
+// gradients that have one number belong together. Source: clipping applied on one tensor-parallel
 // rank only, bigscience-workshop tr11 chronicles, 2022-03-24.
 #include <cmath>
 #include <map>
@@ -19,13 +20,20 @@ struct RankClip {
   const trace::Record* factor = nullptr;
 };
 
-std::map<int32_t, RankClip> clips(const trace::Step& step) {
-  std::map<int32_t, RankClip> by_rank;
+// Rank, and number of the norm.
+using ClipPlace = std::pair<int32_t, int64_t>;
+
+ClipPlace clip_place(const trace::Record& record) {
+  return {record.where.rank, norm_number(record)};
+}
+
+std::map<ClipPlace, RankClip> clips(const trace::Step& step) {
+  std::map<ClipPlace, RankClip> found;
   for (const auto& record : step.records) {
-    if (record.what.role == "grad_norm") by_rank[record.where.rank].norm = &record;
-    if (record.what.role == "clip_factor") by_rank[record.where.rank].factor = &record;
+    if (record.what.role == "grad_norm") found[clip_place(record)].norm = &record;
+    if (record.what.role == "clip_factor") found[clip_place(record)].factor = &record;
   }
-  return by_rank;
+  return found;
 }
 
 void check_factor(const RankClip& clip, std::vector<Finding>& findings) {
@@ -78,8 +86,8 @@ void check_gradient(const RuleInput& input, const trace::Record& before, const t
 
 std::vector<Finding> check(const RuleInput& input) {
   std::vector<Finding> findings;
-  const auto by_rank = clips(input.step);
-  for (const auto& [rank, clip] : by_rank) check_factor(clip, findings);
+  const auto all = clips(input.step);
+  for (const auto& [place, clip] : all) check_factor(clip, findings);
   std::map<std::pair<int32_t, std::string>, const trace::Record*> unscaled;
   std::map<trace::What, Finding> by_tensor;
   for (const auto& record : input.step.records) {  // by rank, then sequence: unscaled comes first
@@ -87,8 +95,8 @@ std::vector<Finding> check(const RuleInput& input) {
     const auto key = std::pair(record.where.rank, record.what.site);
     if (record.what.phase == Phase::kUnscaled) unscaled[key] = &record;
     if (record.what.phase != Phase::kClipped || !unscaled.contains(key)) continue;
-    const auto clip = by_rank.find(record.where.rank);
-    if (clip == by_rank.end() || clip->second.factor == nullptr) continue;
+    const auto clip = all.find(clip_place(*unscaled[key]));
+    if (clip == all.end() || clip->second.factor == nullptr) continue;
     const auto factor = scalar_of(*clip->second.factor);
     if (factor && std::isfinite(*factor)) {
       check_gradient(input, *unscaled[key], record, *factor, by_tensor);

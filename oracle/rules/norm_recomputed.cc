@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_recomputed: the global gradient norm against the root of the sum of squares of the unscaled
-// gradients, each logical element counted once. FP32 sums of n squares: relative error of the norm
-// at most gamma_(n+2)(u)/2 in any order (proven), about lambda sqrt(n) u / 2 in practice
-// (suspicious). Source: replicated parameters counted once per tensor-parallel rank, NVIDIA-NeMo/RL
-// pull request 3788.
+// gradients, each logical element counted once; a step may take several norms, each of the
+// gradients that have its number. Norms by another formula (attribute `norm_type`) are not judged.
+// FP32 sums of n squares: relative error of the norm at most gamma_(n+2)(u)/2 in any order
+// (proven), about lambda sqrt(n) u / 2 in practice (suspicious). Source: replicated parameters
+// counted once per tensor-parallel rank, NVIDIA-NeMo/RL pull request 3788.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "oracle/logical.h"
 #include "oracle/rules/rule_tools.h"
@@ -17,21 +19,21 @@ namespace {
 struct Expected {
   double norm = 0;
   double elements = 0;
-  bool known = false;
+  bool known = true;  // all its gradients are whole and finite
 };
 
-Expected recompute(const RuleInput& input) {
-  Expected expected;
-  double squares = 0;
+// By number of the norm.
+std::map<int64_t, Expected> recompute(const RuleInput& input) {
+  std::map<int64_t, Expected> result;
   for (const Logical& logical : assemble(input.step, input.facts)) {
     if (logical.what.phase != trace::Phase::kUnscaled || logical.what.role != "grad") continue;
-    if (!logical.complete || logical.partial || logical.print.masked()) return {};
-    squares += logical.print.sum_squares;
+    const int first = input.step.by_what().at(logical.what).front();
+    Expected& expected = result[norm_number(record_at(input.step, first))];
+    if (!logical.complete || logical.partial || logical.print.masked()) expected.known = false;
+    expected.norm = std::hypot(expected.norm, std::sqrt(logical.print.sum_squares));
     expected.elements += static_cast<double>(logical.count);
   }
-  expected.norm = std::sqrt(squares);
-  expected.known = expected.elements > 0;
-  return expected;
+  return result;
 }
 
 std::vector<Finding> check(const RuleInput& input) {
@@ -40,11 +42,13 @@ std::vector<Finding> check(const RuleInput& input) {
     return record.what.role == "grad_norm";
   });
   if (!captured) return findings;
-  const Expected expected = recompute(input);
-  if (!expected.known) return findings;
+  const auto by_number = recompute(input);
   for (const auto& record : input.step.records) {
     const auto norm = record.what.role == "grad_norm" ? scalar_of(record) : std::nullopt;
-    if (!norm || !std::isfinite(*norm)) continue;
+    if (!norm || !std::isfinite(*norm) || says(record, "norm_type")) continue;
+    const auto found = by_number.find(norm_number(record));
+    if (found == by_number.end() || !found->second.known) continue;
+    const Expected& expected = found->second;
     const double u = trace::unit_roundoff(record.compute);
     const double proven = expected.norm * (gamma(expected.elements + 2, u) / 2 + u);
     const double suspicious =

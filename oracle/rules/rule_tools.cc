@@ -43,6 +43,15 @@ std::optional<double> attribute(const trace::Record& record, const std::string& 
   return json[name].get<double>();
 }
 
+bool says(const trace::Record& record, const std::string& name) {
+  const auto json = nlohmann::json::parse(record.attributes, nullptr, false);
+  return json.is_object() && json.contains(name) && json[name] != false;
+}
+
+int64_t norm_number(const trace::Record& record) {
+  return static_cast<int64_t>(attribute(record, "norm").value_or(0));
+}
+
 double gamma(double n, double unit_roundoff) {
   const double nu = n * unit_roundoff;
   return nu < 1 ? nu / (1 - nu) : std::numeric_limits<double>::infinity();

@@ -24,6 +24,11 @@ void add_record(Finding& finding, const trace::Record& record);
 std::optional<double> scalar_of(const trace::Record& record);
 // A number out of the record's JSON attributes.
 std::optional<double> attribute(const trace::Record& record, const std::string& name);
+// Whether the record says so: an attribute that is there and not false.
+bool says(const trace::Record& record, const std::string& name);
+// Which of the gradient norms of its step the record belongs to: the attribute `norm` of gradients,
+// norms and clip factors; 0 where a program takes one alone.
+int64_t norm_number(const trace::Record& record);
 
 // Worst case of n roundings one after another: n u / (1 - n u) (Higham, Accuracy and Stability of
 // Numerical Algorithms, section 3.1); Inf when n u >= 1.
