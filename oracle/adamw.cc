@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "oracle/rules/rule_tools.h"
 
@@ -28,29 +27,14 @@ std::map<std::pair<int32_t, std::string>, OptimizerState> optimizer_states(
   return found;
 }
 
-namespace {
-
-// A flag of the record's JSON attributes; false where there is none.
-bool flag(const Record& record, const std::string& name) {
-  const auto json = nlohmann::json::parse(record.attributes, nullptr, false);
-  return json.is_object() && json.contains(name) && json[name].is_boolean() &&
-         json[name].get<bool>();
-}
-
-bool is_adamw(const Record& record) {
-  return record.op.find("adamw") != std::string::npos;
-}
-
-}  // namespace
-
-bool has_moments_of_gradient(const Record& update) {
-  if (flag(update, "maximize")) return false;
-  const bool adam = update.op == "adam" && attribute(update, "weight_decay").value_or(0) == 0;
-  return adam || is_adamw(update);
+std::optional<Decay> keeps_adam_moments(const Record& record) {
+  if (record.op == "adamw" || record.op == "fused_adamw") return Decay::kApart;
+  if (record.op == "adam") return Decay::kInGradient;
+  return std::nullopt;
 }
 
 bool divides_by_recorded_moment(const Record& update) {
-  return (update.op == "adam" || is_adamw(update)) && !flag(update, "amsgrad");
+  return keeps_adam_moments(update).has_value() && !says(update, "amsgrad");
 }
 
 std::optional<AdamW> adamw_of(const Record& master) {
@@ -58,10 +42,10 @@ std::optional<AdamW> adamw_of(const Record& master) {
              beta2 = attribute(master, "beta2"), eps = attribute(master, "eps"),
              decay = attribute(master, "weight_decay"), step = attribute(master, "step");
   if (!lr || !beta1 || !beta2 || !eps || !decay || !step) return std::nullopt;
-  // Adam adds the decay to the gradient, and other optimizers that have these numbers are not
-  // these.
-  const bool adam = master.op == "adam" && *decay == 0;
-  if ((!adam && !is_adamw(master)) || !divides_by_recorded_moment(master)) return std::nullopt;
+  // Adam adds the decay to the gradient; other optimizers that have these numbers, and one that
+  // divides by the largest second moment so far, are not these.
+  const bool decays_gradient = keeps_adam_moments(master) == Decay::kInGradient && *decay != 0;
+  if (decays_gradient || !divides_by_recorded_moment(master)) return std::nullopt;
   return AdamW{*lr, *beta1, *beta2, *eps, *decay, *step};
 }
 

@@ -24,6 +24,13 @@ struct OptimizerState {
 // By rank and site. Refers to the step.
 std::map<std::pair<int32_t, std::string>, OptimizerState> optimizer_states(const trace::Step& step);
 
+// How an op that keeps Adam's two moments treats weight decay.
+enum class Decay { kApart, kInGradient };
+
+// nullopt: not an op whose moments are known to follow from the gradient, though it may have states
+// of these names (Lion, Adafactor, an optimizer of the program's own).
+std::optional<Decay> keeps_adam_moments(const trace::Record& record);
+
 struct AdamW {
   double lr, beta1, beta2, eps, weight_decay, step;
 };
@@ -31,11 +38,6 @@ struct AdamW {
 // From op and attributes; nullopt for other optimizers, also those that have these numbers, and for
 // AMSGrad, which divides by the largest second moment so far.
 std::optional<AdamW> adamw_of(const trace::Record& master);
-
-// The moments of this update are those of the gradient itself, as op and attributes say. Adam adds
-// its weight decay to the gradient, `maximize` negates it, and other optimizers that have
-// moments of these names form them otherwise (Lion, LAMB).
-bool has_moments_of_gradient(const trace::Record& update);
 
 // The update divides the first moment by the root of the recorded second: Adam's, with any decay.
 bool divides_by_recorded_moment(const trace::Record& update);

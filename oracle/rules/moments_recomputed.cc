@@ -3,8 +3,11 @@
 //   exp_avg    = b1 exp_avg' + (1 - b1) g       linear: by sketches, bound 4u (b1 ||m'|| + (1-b1)
 //   ||g||) exp_avg_sq = b2 exp_avg_sq' + (1 - b2) g^2  all terms >= 0: by the sum of the elements,
 //   relative 8u
-// (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0. Not judged: optimizers
-// that form other moments (has_moments_of_gradient), and updates that were not made.
+// (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0. Only of ops that are
+// known to keep them (oracle/adamw.h). Where Adam adds the decay to the gradient, g is g + wd
+// theta of the start of the step, two roundings more; the square of that sum follows from no
+// statistics, and exp_avg_sq is not judged. A step that maximizes takes -g. Updates
+// that were not made (updates_made.h) are not judged.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,8 +28,10 @@ using trace::Record;
 // One parameter on one rank.
 struct Update {
   const Record* gradient = nullptr;
-  const Record* now = nullptr;     // the moment after the step
-  const Record* before = nullptr;  // nullptr: 0
+  const Record* now = nullptr;        // the moment after the step
+  const Record* before = nullptr;     // nullptr: 0
+  double decay = 0;                   // what the gradient gets of the parameter
+  const Record* parameter = nullptr;  // at the start of the step; where there is a decay
 };
 
 using Place = std::pair<int32_t, std::string>;
@@ -61,15 +66,27 @@ std::vector<Update> updates(const RuleInput& input, const std::string& role) {
   const auto before = follows ? records_of(*input.previous, Phase::kUpdate, role)
                               : std::map<Place, const Record*>{};
   const UpdatesMade updates(input);
+  const auto parameters = records_of(input.step, Phase::kForward, "param");
   std::vector<Update> result;
   for (const auto& [place, now] : records_of(input.step, Phase::kUpdate, role)) {
-    if (!has_moments_of_gradient(*now) || !updates.made(place.first, place.second)) continue;
+    const auto kind = keeps_adam_moments(*now);
+    if (!kind || !updates.made(place.first, place.second)) continue;
     const auto gradient = gradients.find(place);
     const auto old = before.find(place);
     const bool first = attribute(*now, "step").value_or(0) == 1;
     if (gradient == gradients.end() || (old == before.end() && !first)) continue;
     if (!same_cells(*gradient->second, *now)) continue;
-    result.push_back({gradient->second, now, first ? nullptr : old->second});
+    Update update{gradient->second, now, first ? nullptr : old->second};
+    if (*kind == Decay::kInGradient) update.decay = attribute(*now, "weight_decay").value_or(0);
+    if (update.decay != 0) {
+      const auto parameter = parameters.find(place);
+      if (parameter == parameters.end() || !same_cells(*parameter->second, *now)) continue;
+      // The decay is of a master that is finer than the parameter, and was not captured by itself.
+      if (trace::unit_roundoff(parameter->second->storage) > trace::unit_roundoff(now->compute))
+        continue;
+      update.parameter = parameter->second;
+    }
+    result.push_back(update);
   }
   return result;
 }
@@ -106,14 +123,23 @@ Finding finding_of(const Record& record, double measured, double allowed,
 void check_first_moment(const RuleInput& input, const Update& update,
                         std::vector<Finding>& findings) {
   const auto beta = attribute(*update.now, "beta1");
-  if (!beta || masked(update.now) || masked(update.before) || masked(update.gradient)) return;
+  if (!beta || masked(update.now) || masked(update.before) || masked(update.gradient) ||
+      masked(update.parameter)) {
+    return;
+  }
   trace::Sketch difference{};
   add_sketch(difference, *update.now, 1);
   if (update.before != nullptr) add_sketch(difference, *update.before, -*beta);
-  add_sketch(difference, *update.gradient, *beta - 1);
+  const double sign = says(*update.now, "maximize") ? -1 : 1;
+  add_sketch(difference, *update.gradient, sign * (*beta - 1));
+  if (update.parameter != nullptr)
+    add_sketch(difference, *update.parameter, update.decay * (*beta - 1));
   const double u = trace::unit_roundoff(update.now->compute);
-  const double scale = *beta * norm_of(update.before) + (1 - *beta) * norm_of(update.gradient);
-  const double allowed = input.thresholds["sketch_widening"] * 4 * u * scale + tiny(*update.now);
+  const double fresh = norm_of(update.gradient) + update.decay * norm_of(update.parameter);
+  const double scale = *beta * norm_of(update.before) + (1 - *beta) * fresh;
+  const double roundings = update.parameter == nullptr ? 4 : 6;
+  const double allowed =
+      input.thresholds["sketch_widening"] * roundings * u * scale + tiny(*update.now);
   const double measured = trace::sketch_norm(difference);
   if (measured > allowed) {
     findings.push_back(
@@ -123,7 +149,9 @@ void check_first_moment(const RuleInput& input, const Update& update,
 
 void check_second_moment(const Update& update, std::vector<Finding>& findings) {
   const auto beta = attribute(*update.now, "beta2");
-  if (!beta || masked(update.now) || masked(update.before) || masked(update.gradient)) return;
+  if (!beta || update.parameter != nullptr || masked(update.now) || masked(update.before) ||
+      masked(update.gradient))
+    return;
   const double before = update.before == nullptr ? 0 : update.before->statistics.sum;
   const double expected = *beta * before + (1 - *beta) * update.gradient->statistics.sum_squares;
   const double allowed =
