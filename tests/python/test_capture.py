@@ -131,6 +131,28 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
             outputs = {row.step for row in job.records(ended.trace) if row.role == "output"}
             self.assertEqual(len(outputs), steps)
 
+    def test_what_no_optimizer_holds_ends_no_step(self):
+        """A parameter left out of the optimizer keeps its gradient; one that copies are updated of
+        has none: neither makes one step of all passes."""
+        left_out = ATTACHED.replace("AdamW(model.parameters())", "AdamW(model[2].parameters())")
+        copies = ATTACHED.replace("AdamW(model.parameters())", "AdamW(copies)").replace(
+            "optimizer =", "copies = [p.detach().clone() for p in model.parameters()]\noptimizer =")
+        for text in (left_out, copies):
+            ended = job.run(self.folder.name, [self.script(text=text)])
+            self.assertEqual(ended.status, 0, ended.errors)
+            self.assertEqual({row.step for row in job.records(ended.trace)}, {"0", "1"})
+
+    def test_norms_of_parts_and_of_another_kind(self):
+        """Healthy ones are clean; one that clips by less than it says is found."""
+        clip, whole = "torch.nn.utils.clip_grad_norm_", "(model.parameters(), 1.0)"
+        apart = f"{clip}(model[0].parameters(), 0.1); {clip}(model[2].parameters(), 0.1)"
+        largest = f"{clip}(model.parameters(), 0.1, norm_type=float('inf'))"
+        for said, verdict in ((apart, "clean"), (largest, "clean"),
+                              (apart + "; model[2].weight.grad.mul_(1.5)", "divergence")):
+            text = ATTACHED.replace(clip + whole, said)
+            ended = job.run(self.folder.name, [self.script(text=text)])
+            self.assertEqual(job.verdict("scan", ended.trace)["verdict"], verdict)
+
     def test_an_optimizer_that_waits_makes_one_step_of_all_passes(self):
         text = ATTACHED.replace("optimizer.step()", "step == 1 and optimizer.step()")
         ended = job.run(self.folder.name, [self.script(text=text)])

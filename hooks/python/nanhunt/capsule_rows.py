@@ -5,7 +5,7 @@ import json
 
 import torch
 
-from .groups import betas_of
+from .optimizers import betas_of
 
 _BLOCK = 16384  # texts of all ranks are of one length: blanks mean nothing at the end of JSON
 ROLES = ("optimizer", "roles")  # what the optimizer keeps of parameters, by name

@@ -3,8 +3,8 @@
 
 A step begins with the first call of the model with gradients enabled, and ends when the
 optimizers that hold its gradients have stepped (or the scaler skipped them), at the next call at
-the latest. Without an optimizer it is as many calls as it has microbatches. Nothing here raises
-into the job, and nothing waits for another rank.
+the latest. Without an optimizer of its parameters it is as many calls as it has microbatches.
+Nothing here raises into the job, and nothing waits for another rank.
 """
 
 import gc
@@ -41,6 +41,8 @@ class Session:
         self.parameters = []  # (site, parameter)
         self.site_of_parameter = {}
         self.stepped = set()  # ids of parameters that an optimizer has updated in this step
+        self.held = set()  # ids of those that an optimizer is known to hold
+        self.left_alone = set()  # ids of those that none held when it was asked
         self.clipped = False
         self.known_groups = 0
         self.points = {}
@@ -152,14 +154,32 @@ class Session:
             self.job.fact("coverage.never_fired", "modules that the first step never called: "
                           f"{', '.join(sites[:3])}{more}")
 
+    def has_stepped(self, parameters):
+        """An optimizer has updated these (ids): so it holds them."""
+        self.stepped |= parameters
+        self.held |= parameters
+        self.left_alone -= parameters
+
     def all_stepped(self):
-        pending = [parameter for _, parameter in self.parameters
-                   if parameter.grad is not None and id(parameter) not in self.stepped]
-        return bool(self.stepped) and not pending
+        """All that have a gradient, but those that no optimizer holds: nobody will step these
+        (a job may freeze what it leaves out of its optimizer).
+        """
+        if not self.stepped:
+            return False
+        pending = {id(parameter) for _, parameter in self.parameters
+                   if parameter.grad is not None} - self.stepped
+        if not pending <= self.held | self.left_alone:  # looking costs milliseconds
+            held = held_by_optimizers()
+            self.held |= pending & held
+            self.left_alone |= pending - held
+        return pending <= self.left_alone
 
     def passes_are_over(self):
-        """All that tells steps apart where the job updates its parameters by itself."""
-        return self.microbatch + 1 >= self.steps_microbatches() and not has_optimizer()
+        """All that tells steps apart where the job updates its parameters by itself, from copies
+        that an optimizer holds in their place or without any.
+        """
+        return self.microbatch + 1 >= self.steps_microbatches() and \
+            held_by_optimizers().isdisjoint(self.site_of_parameter)
 
     def declare_groups(self):
         groups = meshes.groups()
@@ -318,8 +338,10 @@ def alive(kind):
     return [found for found in gc.get_objects() if issubclass(type(found), kind)]
 
 
-def has_optimizer():
-    return bool(alive(torch.optim.Optimizer))
+def held_by_optimizers():
+    """Ids of all parameters that the optimizers of the process hold."""
+    return {id(parameter) for optimizer in alive(torch.optim.Optimizer)
+            for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def said_by_trainer():

@@ -12,7 +12,8 @@ import torch
 from torch.optim.optimizer import (register_optimizer_step_post_hook,
                                    register_optimizer_step_pre_hook)
 
-from .groups import betas_of
+from . import norms, optimizers
+from .norms import is_partial
 from .session import local, recomputing
 
 
@@ -51,7 +52,8 @@ class UpdateHooks:
         self.session = session
         self.in_scale = None  # the loss that GradScaler.scale was given
         self.hooked = set()
-        self.norm_known = True  # the last norm that was taken is the whole one
+        self.asked = set()  # ids of optimizers whose parameters were looked at
+        self.norms = norms.Norms(session)
 
     def install(self):
         register_optimizer_step_pre_hook(self.before_optimizer)
@@ -116,28 +118,38 @@ class UpdateHooks:
     # --- clipping and scaling -----------------------------------------------------------------
 
     @quiet_method
-    def after_norm(self, norm, tensors, *_, **__):
+    def after_norm(self, norm, tensors, norm_type=2.0, *_, **__):
+        """A job may take several a step: of parts, to clip them apart, or for its log. Each has a
+        number, which the gradients that it is of have as well.
+        """
         session = self.session
         if not session.in_step:
             return
-        self.norm_known = not hasattr(norm, "placements")
         gradients = {id(tensor) for tensor in tensors}
+        number = self.norms.new(norm, float(norm_type))
         self.record("unscaled", [(site, parameter) for site, parameter in session.parameters
                                  if parameter.grad is not None
-                                 and id(parameter.grad) in gradients])
+                                 and id(parameter.grad) in gradients], number)
         session.clipped = True
-        if self.norm_known:  # a partial norm would need a collective of ours
-            session.scalar("optimizer", "clipped", "grad_norm", norm)
+        if not is_partial(norm):  # it would need a collective of ours
+            session.scalar("optimizer", "clipped", "grad_norm", norm, self.norms.told(number))
 
     @quiet_method
     def before_clip(self, parameters, max_norm, total_norm, *_, **__):
-        if hasattr(total_norm, "placements"):
+        session = self.session
+        if not session.in_step or is_partial(total_norm):
             return
-        if not self.norm_known:  # the job has reduced a partial norm meanwhile
-            self.session.scalar("optimizer", "clipped", "grad_norm", total_norm)
+        number = self.norms.number_of(total_norm)
+        if number is None:  # the job has made it of what it took, a partial norm or several
+            number = self.norms.whole_of_partial()
+            if number is not None:
+                session.scalar("optimizer", "clipped", "grad_norm", total_norm,
+                               self.norms.told(number))
+            else:
+                number = self.norms.new(total_norm, 2.0)
         factor = min(1.0, float(max_norm) / (float(total_norm) + 1e-6))
-        self.session.scalar("optimizer", "clipped", "clip_factor", factor,
-                            {"max_norm": float(max_norm)})
+        session.scalar("optimizer", "clipped", "clip_factor", factor,
+                       {"max_norm": float(max_norm)} | self.norms.told(number))
 
     @quiet_method
     def after_unscale(self, _, scaler, optimizer):
@@ -168,11 +180,12 @@ class UpdateHooks:
 
     # --- optimizer ----------------------------------------------------------------------------
 
-    def record(self, phase, parameters):
-        """The gradients of these (site, parameter)."""
+    def record(self, phase, parameters, norm=0):
+        """The gradients of these (site, parameter). norm: number of the one that they make."""
         session = self.session
+        attributes = json.dumps({"norm": norm}) if norm else ""
         session.tap_each((site, phase, "grad", parameter.grad,
-                          session.like_parameter(parameter, parameter.grad), "", "")
+                          session.like_parameter(parameter, parameter.grad), "", attributes)
                          for site, parameter in parameters)
 
     def each(self, optimizer):
@@ -196,21 +209,35 @@ class UpdateHooks:
         if not session.in_step:
             return
         session.tap_each(self.updated(optimizer))
-        session.stepped.update(id(parameter) for _, parameter, _ in self.each(optimizer))
+        session.has_stepped({id(parameter) for _, parameter, _ in self.each(optimizer)})
+        self.tell_of_strangers(optimizer)
         if optimizer.param_groups:
             session.scalar("optimizer", "update", "learning_rate", optimizer.param_groups[0]["lr"])
         if session.all_stepped():
             session.end_step()
 
+    def tell_of_strangers(self, optimizer):
+        """Parameters of another model (a GAN's second, a loss's own), or copies in another type."""
+        if id(optimizer) in self.asked:
+            return
+        self.asked.add(id(optimizer))
+        strangers = sum(id(parameter) not in self.session.site_of_parameter
+                        for group in optimizer.param_groups for parameter in group["params"])
+        if strangers:
+            self.session.job.fact(
+                f"coverage.strangers.{len(self.asked)}",
+                f"{type(optimizer).__name__} updates {strangers} tensors that are not parameters "
+                "of the captured model: neither they nor what becomes of them is captured")
+
     def updated(self, optimizer):
         """The records of its parameters and states."""
-        session, op, texts = self.session, type(optimizer).__name__.lower(), {}
+        session, texts = self.session, {}
         for site, parameter, group in self.each(optimizer):
-            state = optimizer.state.get(parameter, {})
+            state, op = optimizer.state.get(parameter, {}), optimizers.op_of(optimizer, group)
             step = state.get("step")
             told = (id(group), None if step is None else float(step))
             if told not in texts:  # the same for hundreds of parameters
-                texts[told] = json.dumps(described(group, told[1]))
+                texts[told] = json.dumps(optimizers.described(group, told[1]))
             for role, name in _MOMENTS.items():
                 moment = state.get(name)
                 if isinstance(moment, torch.Tensor):
@@ -222,19 +249,3 @@ class UpdateHooks:
 
 _MOMENTS = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq",
             "momentum": "momentum_buffer"}
-
-
-def described(group, step):
-    """Attributes as the rules of the optimizer read them."""
-    attributes = {name: float(group[name]) for name in ("lr", "eps", "weight_decay", "momentum",
-                                                       "dampening")
-                  if isinstance(group.get(name), (int, float))}
-    if isinstance(group.get("lr"), torch.Tensor):
-        attributes["lr"] = float(group["lr"])
-    attributes |= betas_of(group)
-    for name in ("amsgrad", "nesterov", "maximize"):
-        if name in group:
-            attributes[name] = bool(group[name])
-    if step is not None:
-        attributes["step"] = step
-    return attributes
