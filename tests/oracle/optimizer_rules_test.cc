@@ -251,86 +251,84 @@ TEST(UpdatesMade, OneThatStandsStillWhileOthersMoveIsFound) {
 }
 TEST(UpdatesMade, OneThatMovedWronglyIsFound) {
   EXPECT_THAT(standing({.other_moves = true, .moments_move = true}), SizeIs(1));
-  TEST(MomentsRecomputed, DecayInTheGradientPasses) {
-    const std::string said = R"(,"weight_decay":0.1)";
-    EXPECT_THAT(moments({1, 1, "adam", said, 0.1}), IsEmpty());
-    EXPECT_THAT(moments({1, 1, "adamw", said, 0}), IsEmpty());
-  }
-  TEST(MomentsRecomputed, DecayThatIsLeftOutOrPutInIsFound) {
-    const std::string said = R"(,"weight_decay":0.1)";
-    EXPECT_THAT(moments({1, 1, "adam", said, 0}), SizeIs(1));
-    EXPECT_THAT(moments({1, 1, "adamw", said, 0.1}), SizeIs(2));
-  }
-  TEST(MomentsRecomputed, DecayOfAMasterThatIsFinerThanTheParameterIsNotJudged) {
-    const Adam left_out{1, 1, "adam", R"(,"weight_decay":0.1)", 0, 1, trace::DType::kBFloat16};
-    EXPECT_THAT(moments(left_out), IsEmpty());
-  }
-  TEST(MomentsRecomputed, AStepThatMaximizesTakesTheNegative) {
-    EXPECT_THAT(moments({1, 1, "adam", R"(,"maximize":true)", 0, -1}), IsEmpty());
-    EXPECT_THAT(moments({1, 1, "adam", R"(,"maximize":false)", 0, -1}), SizeIs(1));
-  }
-  TEST(MomentsRecomputed, StatesOfAnotherOptimizerAreNotJudged) {
-    EXPECT_THAT(moments({0.5, 0.5, "Lion"}), IsEmpty());
-    EXPECT_THAT(moments({0.5, 0.5, "adamw"}), SizeIs(2));
-  }
+}
+TEST(MomentsRecomputed, DecayInTheGradientPasses) {
+  const std::string said = R"(,"weight_decay":0.1)";
+  EXPECT_THAT(moments({1, 1, "adam", said, 0.1}), IsEmpty());
+  EXPECT_THAT(moments({1, 1, "adamw", said, 0}), IsEmpty());
+}
+TEST(MomentsRecomputed, DecayThatIsLeftOutOrPutInIsFound) {
+  const std::string said = R"(,"weight_decay":0.1)";
+  EXPECT_THAT(moments({1, 1, "adam", said, 0}), SizeIs(1));
+  EXPECT_THAT(moments({1, 1, "adamw", said, 0.1}), SizeIs(2));
+}
+TEST(MomentsRecomputed, DecayOfAMasterThatIsFinerThanTheParameterIsNotJudged) {
+  const Adam left_out{1, 1, "adam", R"(,"weight_decay":0.1)", 0, 1, trace::DType::kBFloat16};
+  EXPECT_THAT(moments(left_out), IsEmpty());
+}
+TEST(MomentsRecomputed, AStepThatMaximizesTakesTheNegative) {
+  EXPECT_THAT(moments({1, 1, "adam", R"(,"maximize":true)", 0, -1}), IsEmpty());
+  EXPECT_THAT(moments({1, 1, "adam", R"(,"maximize":false)", 0, -1}), SizeIs(1));
+}
+TEST(MomentsRecomputed, StatesOfAnotherOptimizerAreNotJudged) {
+  EXPECT_THAT(moments({0.5, 0.5, "Lion"}), IsEmpty());
+  EXPECT_THAT(moments({0.5, 0.5, "adamw"}), SizeIs(2));
+}
 
-  std::vector<Finding> rounding(bool stale) {
-    StepBuilder run(mesh_facts(1, 1));
-    const auto master = normal_values(512, 1);
-    auto param = stale ? normal_values(512, 2) : master;
-    for (float& v : param) v = to_bf16(v);
-    run.add(0, Phase::kUpdate, "w", "master", master, kWhole);
-    run.add(0, Phase::kUpdate, "w", "param", param, kWhole).storage = trace::DType::kBFloat16;
-    return findings_of("update_recomputed", run, run.step());
-  }
+std::vector<Finding> rounding(bool stale) {
+  StepBuilder run(mesh_facts(1, 1));
+  const auto master = normal_values(512, 1);
+  auto param = stale ? normal_values(512, 2) : master;
+  for (float& v : param) v = to_bf16(v);
+  run.add(0, Phase::kUpdate, "w", "master", master, kWhole);
+  run.add(0, Phase::kUpdate, "w", "param", param, kWhole).storage = trace::DType::kBFloat16;
+  return findings_of("update_recomputed", run, run.step());
+}
 
-  TEST(UpdateRecomputed, RoundedMastersPass) {
-    EXPECT_THAT(rounding(false), IsEmpty());
-  }
-  TEST(UpdateRecomputed, OtherParametersAreFound) {
-    EXPECT_THAT(rounding(true), SizeIs(1));
-  }
+TEST(UpdateRecomputed, RoundedMastersPass) {
+  EXPECT_THAT(rounding(false), IsEmpty());
+}
+TEST(UpdateRecomputed, OtherParametersAreFound) {
+  EXPECT_THAT(rounding(true), SizeIs(1));
+}
 
-  // A weight with moments of a first step; it moves, or it ends the step as it began it.
-  std::vector<Finding> moved(bool moves, double learning_rate, const std::string& op = "adamw",
-                             const std::string& more = "") {
-    StepBuilder run(mesh_facts(1, 1));
-    const auto gradient = normal_values(512, 1);
-    auto weight = normal_values(512, 2);
-    run.add(0, Phase::kForward, "w", "param", weight, kWhole);
-    std::vector<float> m(512), v(512);
-    for (size_t i = 0; i < 512; ++i) {
-      m[i] = 0.1F * gradient[i];
-      v[i] = 0.05F * gradient[i] * gradient[i];
-      if (moves) weight[i] -= static_cast<float>(learning_rate) * (gradient[i] > 0 ? 1.F : -1.F);
-    }
-    run.add(0, Phase::kUpdate, "w", "exp_avg", m, kWhole);
-    run.add(0, Phase::kUpdate, "w", "exp_avg_sq", v, kWhole);
-    trace::Record& end = run.add(0, Phase::kUpdate, "w", "param", weight, kWhole);
-    end.op = op;
-    end.attributes = R"({"beta1":0.9,"beta2":0.95,"eps":1e-8,"lr":)" +
-                     std::to_string(learning_rate) + R"(,"step":1,"weight_decay":0)" + more + "}";
-    return findings_of("parameter_moved", run, run.step());
+// A weight with moments of a first step; it moves, or it ends the step as it began it.
+std::vector<Finding> moved(bool moves, double learning_rate, const std::string& op = "adamw",
+                           const std::string& more = "") {
+  StepBuilder run(mesh_facts(1, 1));
+  const auto gradient = normal_values(512, 1);
+  auto weight = normal_values(512, 2);
+  run.add(0, Phase::kForward, "w", "param", weight, kWhole);
+  std::vector<float> m(512), v(512);
+  for (size_t i = 0; i < 512; ++i) {
+    m[i] = 0.1F * gradient[i];
+    v[i] = 0.05F * gradient[i] * gradient[i];
+    if (moves) weight[i] -= static_cast<float>(learning_rate) * (gradient[i] > 0 ? 1.F : -1.F);
   }
+  run.add(0, Phase::kUpdate, "w", "exp_avg", m, kWhole);
+  run.add(0, Phase::kUpdate, "w", "exp_avg_sq", v, kWhole);
+  trace::Record& end = run.add(0, Phase::kUpdate, "w", "param", weight, kWhole);
+  end.op = op;
+  end.attributes = R"({"beta1":0.9,"beta2":0.95,"eps":1e-8,"lr":)" + std::to_string(learning_rate) +
+                   R"(,"step":1,"weight_decay":0)" + more + "}";
+  return findings_of("parameter_moved", run, run.step());
+}
 
-  TEST(ParameterMoved, OneThatMovesPasses) {
-    EXPECT_THAT(moved(true, 1e-3), IsEmpty());
-  }
-  TEST(ParameterMoved, OneThatStaysIsFound) {
-    EXPECT_THAT(moved(false, 1e-3), SizeIs(1));
-  }
-  TEST(ParameterMoved, AnotherOptimizerMayLeaveIt) {
-    EXPECT_THAT(moved(false, 1e-3, "Lion"), IsEmpty());
-  }
-  TEST(ParameterMoved, AStepThatRoundingHidesIsNotJudged) {
-    EXPECT_THAT(moved(false, 0), IsEmpty());
-  }
+TEST(ParameterMoved, OneThatMovesPasses) {
+  EXPECT_THAT(moved(true, 1e-3), IsEmpty());
+}
+TEST(ParameterMoved, OneThatStaysIsFound) {
+  EXPECT_THAT(moved(false, 1e-3), SizeIs(1));
+}
+TEST(ParameterMoved, AStepThatRoundingHidesIsNotJudged) {
+  EXPECT_THAT(moved(false, 0), IsEmpty());
+}
 
-  TEST(ParameterMoved, OptimizersThatMayMoveLessAreNotJudged) {
-    EXPECT_THAT(moved(false, 1e-3, "adam"), SizeIs(1));
-    EXPECT_THAT(moved(false, 1e-3, "radam"), IsEmpty());
-    EXPECT_THAT(moved(false, 1e-3, "adamw", R"(,"amsgrad":true)"), IsEmpty());
-  }
+TEST(ParameterMoved, OptimizersThatMayMoveLessAreNotJudged) {
+  EXPECT_THAT(moved(false, 1e-3, "adam"), SizeIs(1));
+  EXPECT_THAT(moved(false, 1e-3, "radam"), IsEmpty());
+  EXPECT_THAT(moved(false, 1e-3, "adamw", R"(,"amsgrad":true)"), IsEmpty());
+}
 
 }  // namespace
 }  // namespace nanhunt::oracle::test
