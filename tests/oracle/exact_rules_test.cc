@@ -146,6 +146,43 @@ TEST(ShardsTile, ADeadRankIsNotAGap) {
   EXPECT_THAT(findings_of("shards_tile", run, step), IsEmpty());
 }
 
+// Two ranks of two microbatches of two samples: which of the four pieces are there, and where the
+// last one says that it lies.
+std::vector<Finding> tiles_of_passes(const std::vector<int>& pieces, int last_index = 3) {
+  StepBuilder run(mesh_facts(1, 2, 2));
+  for (const int piece : pieces) {
+    const auto placement =
+        with(slice({8, 4}, 0, piece == 3 ? last_index : piece, 4, MeshAxis::kDp), MeshAxis::kDp,
+             PlacementKind::kBatch);
+    run.add(piece / 2, Phase::kForward, "a", "output", normal_values(8, 1), placement)
+        .where.microbatch = piece % 2;
+  }
+  return findings_of("shards_tile", run, run.step());
+}
+
+TEST(ShardsTile, APassThatNoRankMadeIsNotAGap) {
+  EXPECT_THAT(tiles_of_passes({0, 1, 2, 3}), IsEmpty());
+  EXPECT_THAT(tiles_of_passes({0, 2}), IsEmpty());
+}
+
+TEST(ShardsTile, APassThatOneRankMadeWithoutTheModuleIsNotAGap) {
+  EXPECT_THAT(tiles_of_passes({0, 1, 2}), IsEmpty());
+}
+
+TEST(ShardsTile, AWrongPieceAmongAllPassesIsAGap) {
+  const auto findings = tiles_of_passes({0, 1, 2, 3}, 2);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].evidence, testing::HasSubstr("8 of 32"));
+}
+
+TEST(ShardsTile, AShardOfAParameterIsJudgedWhateverPassesWereMade) {
+  StepBuilder run(mesh_facts(2, 1, 2));
+  for (const int rank : {0, 1}) {
+    run.add(rank, Phase::kForward, "w", "param", normal_values(64, 1), slice({8, 16}, 1, 0, 2));
+  }
+  EXPECT_THAT(findings_of("shards_tile", run, run.step()), SizeIs(1));
+}
+
 std::vector<Finding> carried(bool stale) {
   StepBuilder before(mesh_facts(1, 1)), after(mesh_facts(1, 1));
   before.add(0, Phase::kForward, "w", "param", normal_values(128, 1), kWhole);

@@ -158,6 +158,20 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
         ended = job.run(self.folder.name, [self.script(text=text)])
         self.assertEqual({row.step for row in job.records(ended.trace)}, {"0"})
 
+    def test_fewer_passes_than_said_are_told_and_accuse_nobody(self):
+        told = "fewer forward passes in a step than 2"
+        for microbatches in ("1", "2"):
+            ended = job.run(self.folder.name, [self.script()],
+                            options=["--microbatches", microbatches])
+            status, said = job.nanhunt("scan", ended.trace)
+            self.assertEqual(status, 0, said)
+            self.assertEqual(told in said, microbatches == "2", said)
+        wrong = ATTACHED.replace("optimizer.step()", "model[2].weight.grad.mul_(1.5); "
+                                 "optimizer.step()")
+        ended = job.run(self.folder.name, [self.script(text=wrong)],
+                        options=["--microbatches", "2"])
+        self.assertEqual(job.verdict("scan", ended.trace)["verdict"], "divergence")
+
     def test_copies_of_the_model_have_no_hooks(self):
         """An average of the weights is a deep copy, and a checkpoint may hold the whole module."""
         plain = job.run(self.folder.name, [self.script()])

@@ -144,6 +144,7 @@ class Session:
         if self.in_step:
             if self.step == 0:
                 self.tell_who_never_fired()
+            self.tell_fewer_passes()
             self.job.end_step()
             self.in_step = False
 
@@ -153,6 +154,13 @@ class Session:
             more = f" and {len(sites) - 3} more" if len(sites) > 3 else ""
             self.job.fact("coverage.never_fired", "modules that the first step never called: "
                           f"{', '.join(sites[:3])}{more}")
+
+    def tell_fewer_passes(self):
+        """What the others would have held is missing, and the samples of the step are fewer."""
+        said = self.steps_microbatches()
+        if self.microbatch + 1 < said:
+            self.job.fact("coverage.passes", f"fewer forward passes in a step than {said}: what "
+                          "they gave is not compared; say --microbatches")
 
     def has_stepped(self, parameters):
         """An optimizer has updated these (ids): so it holds them."""
