@@ -172,6 +172,16 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
                         options=["--microbatches", "2"])
         self.assertEqual(job.verdict("scan", ended.trace)["verdict"], "divergence")
 
+    def test_a_pass_more_than_said_has_no_part_in_the_loss(self):
+        """Neither is the first pass alone the step's loss."""
+        text = ATTACHED.replace("optimizer.step()", "step == 1 and optimizer.step()")
+        for microbatches, unknown in (("1", 1), ("2", 0)):
+            ended = job.run(self.folder.name, [self.script(text=text)],
+                            options=["--microbatches", microbatches])
+            losses = [row.placement for row in job.records(ended.trace) if row.phase == "loss"]
+            self.assertEqual(len(losses), 2)
+            self.assertEqual(losses.count("unknown"), unknown, losses)
+
     def test_copies_of_the_model_have_no_hooks(self):
         """An average of the weights is a deep copy, and a checkpoint may hold the whole module."""
         plain = job.run(self.folder.name, [self.script()])

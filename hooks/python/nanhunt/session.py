@@ -122,10 +122,17 @@ class Session:
             self.begin_step()
         self.microbatch += 1
         self.batch = batch
-        if self.microbatch >= self.steps_microbatches():
+        if self.is_beyond():
             self.job.fact("coverage.microbatches", "more forward passes a step than "
-                          f"{self.microbatch}, and they are not placed: say --microbatches")
+                          f"{self.steps_microbatches()}, and they are not placed: say "
+                          "--microbatches")
             self.batch = None
+
+    def is_beyond(self):
+        """In a forward pass that the step was not said to have: what it gives has no place in the
+        whole, and no part of the sum over microbatches either.
+        """
+        return self.microbatch >= self.steps_microbatches()
 
     def begin_step(self):
         self.step += 1
@@ -304,7 +311,7 @@ class Session:
 
     def unreduced(self, placed):
         """A gradient before data parallelism and accumulation have summed it."""
-        if placed is None:
+        if placed is None or self.is_beyond():
             return None
         scale = self.mean_of() * self.loss_scale
         return self.place((id(placed), scale), lambda: unreduced(placed, scale))
@@ -315,6 +322,8 @@ class Session:
 
     def of_loss(self):
         """A loss of this rank's samples; microbatches add up."""
+        if self.is_beyond():
+            return None
         return self.place("loss", lambda: {
             "axes": [], "shape": [], "regions": [[[], [], []]],
             "mesh": {"dp": ["partial", "sum", self.mean_of()], "mb": ["partial", "sum", 1.0]}})
