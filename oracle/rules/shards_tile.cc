@@ -38,6 +38,20 @@ bool seen_everywhere(const trace::Step& step, const std::vector<int>& records, i
   return static_cast<int64_t>(seen.size()) >= ranks * passes;
 }
 
+// Ranks whose parts of the batch differ in size: each has placed its own by the size of its own
+// (batches of so many tokens, not samples), so a gap may lie between the counts and not the shards.
+bool uneven_over_samples(const trace::Step& step, const Logical& logical) {
+  std::set<int64_t> sizes;
+  for (const Piece& piece : logical.pieces) {
+    const trace::Placement& placement = *record_at(step, piece.record).placement;
+    const auto axis = std::ranges::find(placement.axes, "sample");
+    if (axis == placement.axes.end()) return false;
+    const auto dim = static_cast<size_t>(axis - placement.axes.begin());
+    sizes.insert(placement.regions[static_cast<size_t>(piece.region)].extent[dim]);
+  }
+  return sizes.size() > 1;
+}
+
 std::vector<Finding> check(const RuleInput& input) {
   std::vector<Finding> findings;
   if (!everything_is_there(input.step)) return findings;
@@ -47,6 +61,7 @@ std::vector<Finding> check(const RuleInput& input) {
     if (logical.complete || logical.pieces.empty()) continue;
     const auto& records = input.step.by_what().at(logical.what);
     if (!seen_everywhere(input.step, records, ranks, microbatches)) continue;
+    if (uneven_over_samples(input.step, logical)) continue;
     Finding finding =
         finding_about(record_at(input.step, records.front()), "shards_tile", Severity::kProven);
     finding.records.clear();

@@ -175,6 +175,33 @@ TEST(ShardsTile, AWrongPieceAmongAllPassesIsAGap) {
   EXPECT_THAT(findings[0].evidence, testing::HasSubstr("8 of 32"));
 }
 
+// Two ranks of flattened samples and tokens, 12 tokens a sample in each, or in the second 8; every
+// second sample is the first rank's. The second one's last sample may be its first again.
+std::vector<Finding> tiles_of_tokens(int64_t tokens, bool same_again) {
+  StepBuilder run(mesh_facts(1, 2));
+  for (const int rank : {0, 1}) {
+    const int64_t each = rank == 0 ? 12 : tokens;
+    for (const int64_t sample : {0, 1}) {
+      auto placement = trace::whole({"sample"}, {48});
+      placement.regions.front().extent = {each};
+      placement.regions.front().logical_start = {
+          (2 * (rank == 1 && same_again ? 0 : sample) + rank) * each};
+      run.add(rank, Phase::kForward, "a", "output", normal_values(static_cast<size_t>(each), 1),
+              with(placement, MeshAxis::kDp, PlacementKind::kBatch));
+    }
+  }
+  return findings_of("shards_tile", run, run.step());
+}
+
+TEST(ShardsTile, RanksOfDifferentLengthsHaveNoCommonPlaces) {
+  EXPECT_THAT(tiles_of_tokens(12, false), IsEmpty());
+  EXPECT_THAT(tiles_of_tokens(8, false), IsEmpty());
+}
+
+TEST(ShardsTile, RanksOfOneLengthMustTile) {
+  EXPECT_THAT(tiles_of_tokens(12, true), SizeIs(1));
+}
+
 TEST(ShardsTile, AShardOfAParameterIsJudgedWhateverPassesWereMade) {
   StepBuilder run(mesh_facts(2, 1, 2));
   for (const int rank : {0, 1}) {
