@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/mini/clip.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -32,12 +31,11 @@ hooks::TapPoint optimizer_point(RankContext& context, trace::Phase phase, const 
 
 TappedScalar global_norm(RankContext& context, const std::vector<Parameter*>& parameters,
                          const std::vector<at::Tensor>& gradients) {
-  // Tensors throughout: the flow of records ends where a number leaves them.
-  at::Tensor squares = at::zeros({}, at::kDouble);
+  double squares = 0;
   std::vector<int64_t> links;
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!counted_here(context, *parameters[i])) continue;
-    squares.add_(gradients[i].square().sum(at::kDouble));
+    squares += gradients[i].square().sum(at::kDouble).item<double>();
     const std::vector<int64_t> carried = context.taps.carried(gradients[i]);
     links.insert(links.end(), carried.begin(), carried.end());
   }
@@ -46,12 +44,12 @@ TappedScalar global_norm(RankContext& context, const std::vector<Parameter*>& pa
         all_reduce(context, context.mesh.tp,
                    {"optimizer", "grad_norm_squared", context.placements.scalar({.tp = true}),
                     context.placements.scalar()},
-                   squares.to(at::kFloat));
-    squares = total;
+                   at::scalar_tensor(squares, at::kFloat));
+    squares = total.item<double>();
     const std::vector<int64_t> carried = context.taps.carried(total);
     links.insert(links.end(), carried.begin(), carried.end());
   }
-  const double norm = std::sqrt(squares.item<double>());
+  const double norm = std::sqrt(squares);
   hooks::TapPoint point = optimizer_point(context, trace::Phase::kClipped, "grad_norm");
   point.op = "grad_norm";
   return {norm, context.taps.scalar(point, norm, links)};

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "tests/cases/mini_run.h"
@@ -160,34 +159,6 @@ TEST(FaultsTwin, NeedsItsToggle) {
   EXPECT_EQ(hunt("--tp 4 --sp on", R"({"name": "reduce_scatter_on_world"})"), std::nullopt);
   EXPECT_EQ(hunt("", R"({"name": "fused_mask_last_block"})"), std::nullopt);
   EXPECT_EQ(hunt("--masters off", R"({"name": "high_half_kept"})"), std::nullopt);
-}
-
-// Sites that this rank's share of the gradient norm is linked to.
-std::set<std::string> sites_of_norm(const trace::Step& step, int32_t rank) {
-  std::set<std::string> sites;
-  for (const trace::Record& record : step.records) {
-    if (record.where.rank != rank || record.what.role != "grad_norm_squared" ||
-        record.what.phase != trace::Phase::kPreCollective) {
-      continue;
-    }
-    for (const trace::Link& link : record.links)
-      sites.insert(step.records[static_cast<size_t>(step.find(rank, link.sequence))].what.site);
-  }
-  return sites;
-}
-
-TEST(MiniFlow, TheNormKnowsItsGradients) {
-  const TemporaryFolder folder;
-  const MiniRun run{"--steps 1 --layers 1 --tp 2", "", trace::Level::kStats};
-  ASSERT_EQ(run_mini(run, folder.path()).status, 0);
-  const trace::Step step = trace::TraceReader(folder.path()).read_step(0);
-  const auto first = sites_of_norm(step, 0), second = sites_of_norm(step, 1);
-  const std::string sharded = "decoder.layers.0.mlp.linear_fc1.weight",
-                    copied = "decoder.final_layernorm.weight";
-  EXPECT_TRUE(first.contains(sharded) && second.contains(sharded));
-  // Copies count on the first rank alone.
-  EXPECT_TRUE(first.contains(copied));
-  EXPECT_FALSE(second.contains(copied));
 }
 
 TEST(MiniCalibration, OnlyLaterRepeatsArePerturbed) {
