@@ -6,8 +6,8 @@
 // (Kingma and Ba, Adam, 2015, algorithm 1.) Before step 1 the moments are 0. Only of ops that are
 // known to keep them (oracle/adamw.h). Where Adam adds the decay to the gradient, g is g + wd
 // theta of the start of the step, two roundings more; the square of that sum follows from no
-// statistics, and exp_avg_sq is not judged. A step that maximizes takes -g. Updates
-// that were not made (updates_made.h) are not judged.
+// statistics, and exp_avg_sq is not judged. A step that maximizes takes -g. Updates that were not
+// made (updates_made.h) are not judged.
 #include <algorithm>
 #include <cmath>
 #include <map>
