@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "oracle/replay/attention_problem.h"
 #include "oracle/replay/ops.h"
@@ -20,12 +19,11 @@ struct Position {
 std::optional<Position> position_of(const Call& call, const Problem& p, int64_t parts,
                                     size_t element) {
   const Shape& s = p.shape;
-  Tensor order{{s.tokens, s.samples, s.heads * parts * s.size}, p.qkv.axes, {}};
-  order.values.resize(static_cast<size_t>(s.tokens * s.samples * s.heads * parts * s.size));
-  std::iota(order.values.begin(), order.values.end(), 0.0);
-  const Tensor of_target = in_order_of(std::move(order), axes_of(call.target()));
-  if (element >= of_target.values.size()) return std::nullopt;
-  const auto at = static_cast<int64_t>(of_target.values[element]), row = s.heads * parts * s.size;
+  const int64_t row = s.heads * parts * s.size;
+  const auto found =
+      element_before_order({s.tokens, s.samples, row}, p.qkv.axes, axes_of(call.target()), element);
+  if (!found) return std::nullopt;
+  const int64_t at = *found;
   return Position{at / row / s.samples, at / row % s.samples, at / s.size / parts % s.heads,
                   at / s.size % parts, at % s.size};
 }
@@ -198,8 +196,7 @@ Intermediates on_the_way(Call& call, size_t element) {
   const auto at = position_of(call, *p, 1, element);
   if (!at) return {};
   const auto [token, sample, head, part, c_of_element] = *at;
-  const double* masked =
-      &p->mask.values[static_cast<size_t>((sample * s.tokens + token) * s.tokens)];
+  const double* masked = masked_keys(*p, sample, token);
   std::vector<Product> of_largest;
   double largest = 0, visible = 0;
   for (int64_t key = 0; key < s.tokens; ++key) {

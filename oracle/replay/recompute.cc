@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <numeric>
 
 #include "oracle/logical.h"
 #include "oracle/replay/value_stream.h"
@@ -436,12 +435,9 @@ class Replayer {
   size_t token_of(const Record& tokens, size_t element) const {
     auto axes = axes_of(target_);
     const size_t row = element / static_cast<size_t>(target_.local_shape.back());
-    Tensor places{tokens.local_shape, axes_of(tokens), {}};
-    places.values.resize(static_cast<size_t>(elements_of(tokens)));
-    std::iota(places.values.begin(), places.values.end(), 0.0);
     if (!axes.empty()) axes.pop_back();
-    const Tensor in_rows = in_order_of(std::move(places), axes);
-    return row < in_rows.values.size() ? static_cast<size_t>(in_rows.values[row]) : row;
+    const auto token = element_before_order(tokens.local_shape, axes_of(tokens), axes, row);
+    return token ? static_cast<size_t>(*token) : row;
   }
 
   Intermediates on_the_way_from_loss(size_t element) {

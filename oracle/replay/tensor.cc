@@ -2,6 +2,7 @@
 #include "oracle/replay/tensor.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "oracle/rules/rule_tools.h"
@@ -122,6 +123,19 @@ Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes) {
   Tensor room;
   const Tensor& ordered = in_order_of(tensor, axes, room);
   return &ordered == &room ? std::move(room) : std::move(tensor);
+}
+
+std::optional<int64_t> element_before_order(std::vector<int64_t> shape,
+                                            std::vector<std::string> names,
+                                            const std::vector<std::string>& axes, size_t element) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  Tensor places{std::move(shape), std::move(names),
+                std::vector<double>(static_cast<size_t>(count))};
+  std::iota(places.values.begin(), places.values.end(), 0.0);
+  const Tensor ordered = in_order_of(std::move(places), axes);
+  if (element >= ordered.values.size()) return std::nullopt;
+  return static_cast<int64_t>(ordered.values[element]);
 }
 
 }  // namespace nanhunt::oracle

@@ -4,7 +4,9 @@
 // values that the op saw.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,5 +58,10 @@ int64_t logical_start(const trace::Record& record, size_t logical_dimension);
 // `room` holds what had to be moved; the result refers to it, or to `tensor`.
 const Tensor& in_order_of(const Tensor& tensor, const std::vector<std::string>& axes, Tensor& room);
 Tensor in_order_of(Tensor tensor, const std::vector<std::string>& axes);
+// Which element of a tensor of that shape, dimensions `names`, becomes element `element` of it in
+// the order of `axes`; nullopt beyond its end.
+std::optional<int64_t> element_before_order(std::vector<int64_t> shape,
+                                            std::vector<std::string> names,
+                                            const std::vector<std::string>& axes, size_t element);
 
 }  // namespace nanhunt::oracle

@@ -32,10 +32,6 @@ std::vector<trace::MeshAxis> axes_ended(const trace::Record& before, const trace
   return axes;
 }
 
-bool known(const trace::Record* record) {
-  return record != nullptr && record->placement && !trace::is_unknown(*record->placement);
-}
-
 std::vector<Finding> check(const RuleInput& input) {
   const Mesh mesh(input.facts);
   std::vector<Finding> findings;
@@ -43,7 +39,7 @@ std::vector<Finding> check(const RuleInput& input) {
     for (size_t k = 0; k < entry.outputs.size(); ++k) {
       const auto* before = operand(input.step, entry, k);
       const auto* after = result(input.step, entry, k);
-      if (!known(before) || !known(after)) continue;
+      if (!is_placed(before) || !is_placed(after)) continue;
       const auto axes = axes_ended(*before, *after, entry.op, mesh);
       if (axes.empty()) continue;
       auto group = entry.group;

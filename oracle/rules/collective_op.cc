@@ -23,10 +23,6 @@ std::optional<trace::AxisPlacement> other_op(const trace::Record& before,
   return std::nullopt;
 }
 
-bool known(const trace::Record* record) {
-  return record != nullptr && record->placement && !trace::is_unknown(*record->placement);
-}
-
 std::vector<Finding> check(const RuleInput& input) {
   const Mesh mesh(input.facts);
   std::vector<Finding> findings;
@@ -35,7 +31,7 @@ std::vector<Finding> check(const RuleInput& input) {
     for (size_t k = 0; k < entry.outputs.size(); ++k) {
       const auto* before = operand(input.step, entry, k);
       const auto* after = result(input.step, entry, k);
-      if (!known(before) || !known(after)) continue;
+      if (!is_placed(before) || !is_placed(after)) continue;
       const auto along = other_op(*before, *after, entry.reduce, mesh);
       if (!along) continue;
       Finding finding = finding_about(*after, "collective_op", Severity::kProven);

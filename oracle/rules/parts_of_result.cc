@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "oracle/rules/rule_tools.h"
 #include "trace/region_runs.h"
 
 namespace nanhunt::oracle {
@@ -77,16 +78,12 @@ class Runs {
   std::vector<Run> runs_;
 };
 
-bool is_placed(const Record& record) {
-  return record.placement && !trace::is_unknown(*record.placement);
-}
-
 }  // namespace
 
 std::optional<std::vector<Part>> parts_of_result(const Record& operand, const Record& result) {
   if (operand.local_shape == result.local_shape)
     return std::vector{Part{0, 0, product_of(result.local_shape)}};
-  if (!is_placed(operand) || !is_placed(result) ||
+  if (!is_placed(&operand) || !is_placed(&result) ||
       !are_of_one_tensor(*operand.placement, *result.placement))
     return std::nullopt;
   const Runs runs(operand);

@@ -43,6 +43,10 @@ std::optional<double> attribute(const trace::Record& record, const std::string& 
   return json[name].get<double>();
 }
 
+bool is_placed(const trace::Record* record) {
+  return record != nullptr && record->placement && !trace::is_unknown(*record->placement);
+}
+
 bool says(const trace::Record& record, const std::string& name) {
   const auto json = nlohmann::json::parse(record.attributes, nullptr, false);
   return json.is_object() && json.contains(name) && json[name] != false;

@@ -15,6 +15,8 @@ inline const trace::Record& record_at(const trace::Step& step, int index) {
   return step.records[static_cast<size_t>(index)];
 }
 
+// There is a record, and its placement is known.
+bool is_placed(const trace::Record* record);
 // A finding about that record alone.
 Finding finding_about(const trace::Record& record, std::string rule, Severity severity);
 // Adds the record's rank and reference to a finding about the same tensor.

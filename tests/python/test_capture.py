@@ -7,7 +7,13 @@ import sys
 import tempfile
 import unittest
 
+import torch
+
 import job
+
+sys.path.insert(0, str(job.PACKAGE))
+
+from nanhunt import optimizers  # noqa: E402
 
 ATTACHED = """
 import torch, nanhunt
@@ -25,6 +31,24 @@ for step in range(2):
     optimizer.zero_grad()
 {end}
 """
+
+
+class OpOfAnOptimizer(unittest.TestCase):
+    """It goes by the step that is made, not by the name of the class."""
+
+    def test_goes_by_its_step(self):
+        class Mine(torch.optim.AdamW):
+            pass
+
+        class AdamW(torch.optim.AdamW):
+            def step(self, closure=None):
+                pass
+
+        weights = [torch.nn.Parameter(torch.zeros(2))]
+        for kind, op in ((torch.optim.AdamW, "adamw"), (torch.optim.Adam, "adam"), (Mine, "adamw"),
+                         (torch.optim.SGD, "sgd"), (AdamW, "AdamW")):
+            optimizer = kind(weights, lr=0.1)
+            self.assertEqual(optimizers.op_of(optimizer, optimizer.param_groups[0]), op)
 
 
 class Capture(unittest.TestCase):
@@ -48,7 +72,7 @@ class Capture(unittest.TestCase):
         self.assertIn("clip_factor", {row.role for row in rows})
 
     def test_an_optimizer_may_have_any_number_of_betas(self):
-        for betas in ("(0.9, 0.95)", "(0.9, 0.95, 0.999)", "(None, 0.999)"):
+        for betas in ("(0.9, 0.95)", "(0.9, 0.95, 0.999)", "(None, 0.999)", "None"):
             made = f"from torch.optim import SGD; optimizer = SGD(model.parameters()); " \
                    f"optimizer.param_groups[0]['betas'] = {betas}"
             ended = job.run(self.folder.name, [self.script(made)])

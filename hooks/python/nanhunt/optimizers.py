@@ -23,7 +23,7 @@ def op_of(optimizer, group):
 
 def betas_of(group):
     """beta1, beta2, and as many more as there are; one that is no number is left out."""
-    return {f"beta{i}": float(beta) for i, beta in enumerate(group.get("betas", ()), 1)
+    return {f"beta{i}": float(beta) for i, beta in enumerate(group.get("betas") or (), 1)
             if isinstance(beta, (int, float)) or getattr(beta, "ndim", None) == 0}
 
 
