@@ -9,6 +9,7 @@
 
 #include "trace/check.h"
 #include "trace/error.h"
+#include "trace/large_array.h"
 #include "trace/segment_file.h"
 #include "trace/step_files.h"
 #include "trace/value_file.h"
@@ -307,7 +308,7 @@ void TraceReader::read_doubles(const Record& record, int64_t start, int64_t coun
   const auto size = static_cast<int64_t>(size_of(record.storage));
   const int64_t piece = kPieceBytes / size;
   const ValueFile& file = impl_->file_of(record);
-  values.resize(static_cast<size_t>(count));
+  resize_for_overwrite(values, static_cast<size_t>(count));
   std::vector<std::byte> raw(static_cast<size_t>(std::min(piece, count) * size));
   for (int64_t done = 0; done < count; done += piece) {
     const int64_t part = std::min(piece, count - done);

@@ -5,6 +5,7 @@
 // Each element is a sum of K products: K roundings, one for the bias, two for dequantised operands.
 #include "oracle/replay/matrix.h"
 #include "oracle/replay/ops.h"
+#include "trace/large_array.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -13,9 +14,10 @@ Recomputed multiplied(const Matrix& a, const Matrix& b) {
   Recomputed result;
   result.values = product(a, b);
   const auto rows = row_norms(a), columns = column_norms(b);
-  result.magnitudes.reserve(result.values.size());
+  trace::resize_for_overwrite(result.magnitudes, result.values.size());
+  double* at = result.magnitudes.data();
   for (const double row : rows) {
-    for (const double column : columns) result.magnitudes.push_back(row * column);
+    for (const double column : columns) *at++ = row * column;
   }
   result.roundings = static_cast<double>(a.width()) + 2;
   return result;

@@ -3,9 +3,11 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "trace/check.h"
+#include "trace/large_array.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -39,7 +41,9 @@ CBLAS_TRANSPOSE how(const Matrix& matrix) {
 
 std::vector<double> product(const Matrix& a, const Matrix& b) {
   NANHUNT_CHECK(a.width() == b.height());
-  std::vector<double> result(static_cast<size_t>(a.height() * b.width()));
+  std::vector<double> result;
+  trace::resize_for_overwrite(result, static_cast<size_t>(a.height() * b.width()));
+  if (a.width() == 0) std::ranges::fill(result, 0);
   if (result.empty() || a.width() == 0) return result;
   cblas_dgemm(CblasRowMajor, how(a), how(b), static_cast<blasint>(a.height()),
               static_cast<blasint>(b.width()), static_cast<blasint>(a.width()), 1.0,

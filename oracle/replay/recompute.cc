@@ -186,7 +186,7 @@ class Replayer {
   // Indices of the first dimension that are computed at once: all where it cannot be cut, at least
   // one where there is none.
   int64_t rows_of_slice() const {
-    constexpr int64_t kSmall = 1 << 13, kLarge = 1 << 20, kManyRows = 256;
+    constexpr int64_t kSmall = 1 << 13, kLarge = 1 << 21, kManyRows = 256;
     const int64_t all = std::max<int64_t>(1, rows_of(record_));
     const auto axes = axes_of(record_);
     if (axes.size() < 2 || axes.front().empty() || !parameter_name(record_).empty()) return all;
