@@ -68,7 +68,11 @@ Boundary OriginWalk::walk(const std::vector<int>& records, const std::string& ru
         judge(record);
         break;
       case Mark::kPass:
-        if (is_carried_state(side_.record(record))) boundary.carried.push_back(record);
+        if (is_carried_state(side_.record(record))) {
+          boundary.carried.push_back(record);
+        } else if (trace::is_floating(side_.record(record).storage)) {
+          boundary.passed.push_back(record);
+        }
         push_inputs(record);
         break;
     }

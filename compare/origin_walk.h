@@ -20,6 +20,7 @@ struct Boundary {
   int64_t within = 0;
   double squared_error_in = 0;  // sum of squared relative errors of the judged inputs
   std::vector<int> carried;     // unjudged parameters at the start of the step
+  std::vector<int> passed;      // other tensors of floating type that nobody judged
 
   bool judged() const { return !bad.empty() || !undecided.empty() || within > 0; }
 };

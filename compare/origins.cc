@@ -80,6 +80,17 @@ void add_repeat(const SideStep& side, Draft& draft, const Finding& finding,
     known.push_back(finding.microbatch);
 }
 
+// In happens-before order, each place once.
+std::vector<std::string> places_of(const SideStep& side, std::vector<int> records) {
+  std::ranges::sort(records, {}, [&](int record) { return side.order->position(record); });
+  std::vector<std::string> places;
+  for (const int record : records) {
+    std::string place = describe(side.record(record).what);
+    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+  }
+  return places;
+}
+
 Finding undecided_finding(const SideStep& side, const std::vector<int>& records) {
   Finding finding;
   finding.rule = kReferenceEnvelope;
@@ -230,6 +241,8 @@ int Origins::originate(const SideStep& side, OriginWalk& walk, const Unit& unit,
   draft.origin.inputs = boundary.judged() || whole.decider == Decider::kRecomputation
                             ? Inputs::kWithin
                             : Inputs::kFirstSeen;
+  if (draft.origin.inputs == Inputs::kWithin && needs_reference(whole.rule))
+    draft.origin.unjudged_between = places_of(side, boundary.passed);
   if (!boundary.undecided.empty()) {
     Interval interval = interval_of(side, walk, unit.records, whole.rule);
     draft.origin.inputs = Inputs::kInterval;

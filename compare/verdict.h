@@ -41,14 +41,16 @@ struct Origin {
   // given, or that it was this op, is wrong.
   bool follows_from_operands = false;
   std::vector<std::string> candidates;  // descriptions, when kInterval
-  std::string predicted;                // key of the semantic change that predicts it; else ""
-  std::string signature;                // "" when none is recognised
-  std::string signature_detail;         // "ratio 2.0003"
-  std::string lineage;                  // of a non-finite value: how it came to be; "" for others
-  std::string lineage_detail;           // element and operands
-  std::string growth;                   // of a non-finite value: sizes in the steps before
-  std::vector<std::string> vanished;    // and the places where it is finite again
-  int64_t passed_on = 0;                // findings downstream that are explained by it
+  // Tensors between it and the inputs that are within, which the reference could not judge.
+  std::vector<std::string> unjudged_between;
+  std::string predicted;              // key of the semantic change that predicts it; else ""
+  std::string signature;              // "" when none is recognised
+  std::string signature_detail;       // "ratio 2.0003"
+  std::string lineage;                // of a non-finite value: how it came to be; "" for others
+  std::string lineage_detail;         // element and operands
+  std::string growth;                 // of a non-finite value: sizes in the steps before
+  std::vector<std::string> vanished;  // and the places where it is finite again
+  int64_t passed_on = 0;              // findings downstream that are explained by it
   Blame blame = Blame::kNone;
   std::vector<std::string> hosts;  // of the ranks, with devices
   std::string hypothesis;          // rank pattern and the trial that would decide it

@@ -48,6 +48,7 @@ json to_json(const Origin& origin) {
           {"inputs", name_of(origin.inputs)},
           {"follows_from_operands", origin.follows_from_operands},
           {"candidates", origin.candidates},
+          {"unjudged_between", origin.unjudged_between},
           {"predicted", origin.predicted},
           {"signature", origin.signature},
           {"signature_detail", origin.signature_detail},

@@ -99,6 +99,7 @@ Origin origin_of(const json& object) {
   origin.inputs = named(object, "inputs", {Inputs::kWithin, Inputs::kFirstSeen, Inputs::kInterval});
   origin.follows_from_operands = get<bool>(object, "follows_from_operands");
   origin.candidates = texts(object, "candidates");
+  origin.unjudged_between = texts(object, "unjudged_between");
   origin.predicted = text(object, "predicted");
   origin.signature = text(object, "signature");
   origin.signature_detail = text(object, "signature_detail");

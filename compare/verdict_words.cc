@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/verdict_words.h"
 
+#include <algorithm>
+
 #include "compare/numbers.h"
 
 namespace nanhunt::compare {
@@ -36,7 +38,10 @@ std::string rule_text(const oracle::Finding& finding) {
 std::string inputs_text(const Origin& origin) {
   switch (origin.inputs) {
     case Inputs::kWithin:
-      return "within: the failure originated here";
+      if (origin.unjudged_between.empty()) return "within: the failure originated here";
+      return "within: the failure originated here, or before it, in what the reference could not "
+             "judge (tensors: " +
+             std::to_string(origin.unjudged_between.size()) + ")";
     case Inputs::kFirstSeen:
       return "not judged: first seen here";
     case Inputs::kInterval:
@@ -50,6 +55,10 @@ std::vector<std::string> origin_lines(const Origin& origin) {
   if (!origin.finding.evidence.empty()) lines.push_back(origin.finding.evidence);
   for (const auto& finding : origin.also) lines.push_back("also " + rule_text(finding));
   lines.push_back("inputs " + inputs_text(origin));
+  constexpr size_t kShown = 3;  // those nearest to it
+  const auto& between = origin.unjudged_between;
+  for (size_t i = between.size() - std::min(kShown, between.size()); i < between.size(); ++i)
+    lines.push_back("  not judged: " + between[i]);
   if (origin.follows_from_operands) {
     lines.push_back(
         "computed again from its own operands it is the same, within rounding: what it was "

@@ -279,6 +279,40 @@ TEST(Compare, BetweenTheBoundsTheLargestFreshErrorLeads) {
   EXPECT_EQ(found->finding.what.site, "fc2");
 }
 
+// before -> middle -> behind; the last is wrong, and the reference may lack the middle one.
+Verdict behind_middle(bool reference_has_it) {
+  const auto run = [](bool middle, double factor) {
+    TraceBuilder builder = build({});
+    auto last = builder.add({.site = "before"}, normal_values(8, 1), copies({8}));
+    if (middle)
+      last = builder.add({.site = "middle", .links = {last}}, normal_values(8, 2), copies({8}));
+    builder.add({.site = "behind", .links = {last}}, times(normal_values(8, 3), factor),
+                copies({8}));
+    return builder;
+  };
+  const TraceBuilder mine = run(true, 1.5), other = run(reference_has_it, 1);
+  const auto candidate = mine.source("candidate"), trusted = other.source("reference");
+  const auto envelope = envelope_around(trusted, kHealthy);
+  JudgeOptions options;
+  options.envelope = &envelope;
+  return judge_sources(candidate, &trusted, thresholds(), options);
+}
+
+TEST(Compare, WhatNobodyJudgedBeforeAnOriginIsNamed) {
+  const Verdict verdict = behind_middle(false);
+  ASSERT_THAT(verdict.origins, SizeIs(1)) << to_text(verdict);
+  const Origin& origin = verdict.origins.front();
+  EXPECT_EQ(origin.finding.what.site, "behind");
+  EXPECT_EQ(origin.inputs, Inputs::kWithin);
+  EXPECT_THAT(origin.unjudged_between, ElementsAre("step 0 middle forward output"));
+  EXPECT_THAT(to_text(verdict), HasSubstr("in what the reference could not judge (tensors: 1)"));
+
+  const Verdict judged = behind_middle(true);
+  ASSERT_THAT(judged.origins, SizeIs(1)) << to_text(judged);
+  EXPECT_THAT(judged.origins.front().unjudged_between, IsEmpty());
+  EXPECT_THAT(to_text(judged), HasSubstr("inputs within: the failure originated here\n"));
+}
+
 TEST(Compare, WhatIsBadBehindAnUndecidedInputExplainsMore) {
   const TraceBuilder other = build({});
   const auto trusted = other.source("reference");
