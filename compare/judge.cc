@@ -296,9 +296,10 @@ std::string repeats_of(const Draft& draft) {
 
 void Run::conclude(Verdict& verdict) {
   for (const auto& entry : entries_) {
-    const auto& drafts = entry.side == Side::kCandidate ? mine_.drafts() : others_.drafts();
-    const Draft& draft = drafts[static_cast<size_t>(entry.draft)];
+    const Origins& origins = entry.side == Side::kCandidate ? mine_ : others_;
+    const Draft& draft = origins.drafts()[static_cast<size_t>(entry.draft)];
     verdict.origins.push_back(draft.origin);
+    verdict.origins.back().downstream_of = origins.downstream_of(draft);
     verdict.origins.back().finding.evidence += repeats_of(draft);
   }
   if (!controls_.passed) {

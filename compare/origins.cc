@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compare/downstream.h"
 #include "compare/interval.h"
 #include "compare/numbers.h"
 #include "compare/precedence.h"
@@ -332,6 +333,26 @@ void Origins::remember_updates(const SideStep& side) {
   }
 }
 
+// A rule that needs no reference finds what is wrong by itself, wherever its operands come from.
+void Origins::note_downstream(const SideStep& side, const std::vector<int>& drafts) {
+  if (drafts.size() < 2) return;
+  std::vector<std::vector<int>> places;
+  for (const int draft : drafts) places.push_back(drafts_[static_cast<size_t>(draft)].records);
+  const auto upstream = upstream_places(side, places);
+  for (size_t k = 0; k < drafts.size(); ++k) {
+    Draft& draft = drafts_[static_cast<size_t>(drafts[k])];
+    if (upstream[k] >= 0 && needs_reference(draft.origin.finding.rule))
+      draft.downstream_of = drafts[static_cast<size_t>(upstream[k])];
+  }
+}
+
+std::string Origins::downstream_of(const Draft& draft) const {
+  if (draft.downstream_of < 0) return "";
+  const Draft& other =
+      drafts_[static_cast<size_t>(origin_of(static_cast<size_t>(draft.downstream_of)))];
+  return &other == &draft ? "" : describe(other.origin.finding.what);
+}
+
 std::vector<int> Origins::add_step(const SideStep& side) {
   const size_t before = drafts_.size();
   units_ = units_of(side);
@@ -349,7 +370,9 @@ std::vector<int> Origins::add_step(const SideStep& side) {
   std::vector<Place> places;
   for (size_t d = before; d < drafts_.size(); ++d)
     places.push_back({static_cast<int>(d), drafts_[d].records});
-  return in_causal_order(*side.order, std::move(places));
+  auto sorted = in_causal_order(*side.order, std::move(places));
+  note_downstream(side, sorted);
+  return sorted;
 }
 
 }  // namespace nanhunt::compare

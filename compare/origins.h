@@ -26,6 +26,7 @@ struct Draft {
   std::vector<int> microbatches;  // further ones with the same failure
   std::vector<int64_t> steps;     // and later steps
   int folded_under = -1;          // another draft: this one is no origin after all
+  int downstream_of = -1;         // another draft of its step, as in downstream.h
 };
 
 // The origins of one run so far, in the order in which they were found.
@@ -37,6 +38,9 @@ class Origins {
 
   // By record of the step that was added last: the origin that it is, or comes from; -1 for none.
   const std::vector<int>& taint() const { return taint_; }
+
+  // The place of the origin that this one lies downstream of; "" for none.
+  std::string downstream_of(const Draft& draft) const;
 
   // The first origin of a step before this one, or -1.
   int failed_before(int64_t step) const;
@@ -65,6 +69,7 @@ class Origins {
   int carried_origin(const SideStep& side, const std::vector<int>& records) const;
   int origin_of(size_t draft) const;
   void remember_updates(const SideStep& side);
+  void note_downstream(const SideStep& side, const std::vector<int>& drafts);
 
   std::vector<Draft> drafts_;
   std::map<std::tuple<int, int64_t, std::string, trace::Phase, std::string>, int> by_place_;

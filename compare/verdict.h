@@ -43,6 +43,8 @@ struct Origin {
   std::vector<std::string> candidates;  // descriptions, when kInterval
   // Tensors between it and the inputs that are within, which the reference could not judge.
   std::vector<std::string> unjudged_between;
+  // Place of another origin that its inputs come from, though they are within; "" for none.
+  std::string downstream_of;
   std::string predicted;              // key of the semantic change that predicts it; else ""
   std::string signature;              // "" when none is recognised
   std::string signature_detail;       // "ratio 2.0003"

@@ -49,6 +49,7 @@ json to_json(const Origin& origin) {
           {"follows_from_operands", origin.follows_from_operands},
           {"candidates", origin.candidates},
           {"unjudged_between", origin.unjudged_between},
+          {"downstream_of", origin.downstream_of},
           {"predicted", origin.predicted},
           {"signature", origin.signature},
           {"signature_detail", origin.signature_detail},

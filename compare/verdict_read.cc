@@ -100,6 +100,7 @@ Origin origin_of(const json& object) {
   origin.follows_from_operands = get<bool>(object, "follows_from_operands");
   origin.candidates = texts(object, "candidates");
   origin.unjudged_between = texts(object, "unjudged_between");
+  origin.downstream_of = text(object, "downstream_of");
   origin.predicted = text(object, "predicted");
   origin.signature = text(object, "signature");
   origin.signature_detail = text(object, "signature_detail");

@@ -59,6 +59,10 @@ std::vector<std::string> origin_lines(const Origin& origin) {
   const auto& between = origin.unjudged_between;
   for (size_t i = between.size() - std::min(kShown, between.size()); i < between.size(); ++i)
     lines.push_back("  not judged: " + between[i]);
+  if (!origin.downstream_of.empty()) {
+    lines.push_back("downstream of " + origin.downstream_of +
+                    ": another failure, or what came from there, grown out of rule again");
+  }
   if (origin.follows_from_operands) {
     lines.push_back(
         "computed again from its own operands it is the same, within rounding: what it was "

@@ -313,6 +313,42 @@ TEST(Compare, WhatNobodyJudgedBeforeAnOriginIsNamed) {
   EXPECT_THAT(to_text(judged), HasSubstr("inputs within: the failure originated here\n"));
 }
 
+// "one" and "two" are wrong, "healthy" between them or beside them is not.
+Verdict two_wrong(bool second_comes_from_first) {
+  const auto run = [&](double factor) {
+    TraceBuilder builder = build({});
+    const auto before = builder.add({.site = "before"}, normal_values(8, 1), copies({8}));
+    const auto one = builder.add({.site = "one", .links = {before}},
+                                 times(normal_values(8, 2), factor), copies({8}));
+    const auto healthy =
+        builder.add({.site = "healthy", .links = {second_comes_from_first ? one : before}},
+                    normal_values(8, 3), copies({8}));
+    builder.add({.site = "two", .links = {healthy}}, times(normal_values(8, 4), factor),
+                copies({8}));
+    return builder;
+  };
+  const TraceBuilder mine = run(1.5), other = run(1);
+  const auto candidate = mine.source("candidate"), trusted = other.source("reference");
+  const auto envelope = envelope_around(trusted, kHealthy);
+  JudgeOptions options;
+  options.envelope = &envelope;
+  return judge_sources(candidate, &trusted, thresholds(), options);
+}
+
+TEST(Compare, AnOriginDownstreamOfAnotherSaysSo) {
+  const Verdict verdict = two_wrong(true);
+  ASSERT_THAT(verdict.origins, SizeIs(2)) << to_text(verdict);
+  EXPECT_EQ(verdict.origins[0].downstream_of, "");
+  EXPECT_EQ(verdict.origins[1].finding.what.site, "two");
+  EXPECT_EQ(verdict.origins[1].downstream_of, "step 0 one forward output");
+  EXPECT_THAT(to_text(verdict), HasSubstr("downstream of step 0 one forward output"));
+
+  const Verdict apart = two_wrong(false);
+  ASSERT_THAT(apart.origins, SizeIs(2)) << to_text(apart);
+  EXPECT_EQ(apart.origins[1].finding.what.site, "two");
+  EXPECT_EQ(apart.origins[1].downstream_of, "");
+}
+
 TEST(Compare, WhatIsBadBehindAnUndecidedInputExplainsMore) {
   const TraceBuilder other = build({});
   const auto trusted = other.source("reference");
