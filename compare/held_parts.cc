@@ -35,15 +35,17 @@ bool same_box(const SideStep& side, const Piece& a, const Piece& b) {
 }
 
 // The norm metric of one record's cells against the reference's: ||d|| / ||reference|| over its own
-// regions, or ||d|| / scale where there is one. Bounded memory but for the record's own values.
-double own_norm(const SideStep& candidate, int index, LogicalWindow& reference, double scale) {
+// regions, or ||d|| / scale where there is one. A batch's values are `divisor` times the logical
+// ones. Bounded memory but for the record's own values.
+double own_norm(const SideStep& candidate, int index, LogicalWindow& reference, double divisor,
+                double scale) {
   const auto& record = candidate.record(index);
   const auto values = candidate.source->reader->read_doubles(record);
   double difference = 0, size = 0;
   for (size_t r = 0; r < record.regions.size(); ++r) {
     for_each_cell(record, static_cast<int>(r), [&](int64_t logical, int64_t local) {
       const double expected = reference.at(logical);
-      const double delta = values[static_cast<size_t>(local)] - expected;
+      const double delta = values[static_cast<size_t>(local)] / divisor - expected;
       difference += delta * delta;
       size += expected * expected;
     });
@@ -87,7 +89,8 @@ void judge_by_values(SideStep& candidate, const SideStep& reference, const Judge
   for (const int index : holders) {
     auto& judged = candidate.judged[static_cast<size_t>(index)];
     const double growth = judged.growth;
-    judged = judge_norm(own_norm(candidate, index, window, pair.scale), pair, judge, logical.what);
+    const double norm = own_norm(candidate, index, window, logical.divisor, pair.scale);
+    judged = judge_norm(norm, pair, judge, logical.what);
     judged.growth = growth;
     any_out = any_out || judged.standing == Standing::kOut;
   }
