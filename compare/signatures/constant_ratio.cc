@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // constant_ratio: candidate = r x reference. r is the least-squares ratio, of the values where they
 // are there and else of the sketches, which are linear. |r - 1| must be outside the healthy
-// deviation, and what r leaves small against it, or healthy itself (quantised operands leave
-// several percent). A bias that is added after the scaled product is taken off where values are
-// there, each side's own, since an update may have moved them apart; without values it is left
-// over. Where there is no reference, or none of that place, and the values do not follow from their
-// operands, what these give stands for it.
+// deviation, and what r leaves small against it and against |r|, or healthy itself (quantised
+// operands leave several percent): the rest of a tensor that lost most of its terms is small, and
+// no multiple of the reference. A bias that is added after the scaled product is taken off where
+// values are there, each side's own, since an update may have moved them apart; without values it
+// is left over. Where there is no reference, or none of that place, and the values do not follow
+// from their operands, what these give stands for it.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +18,7 @@
 namespace nanhunt::compare {
 namespace {
 
-constexpr double kLeft = 0.25;      // of |r - 1| ||x||
+constexpr double kLeft = 0.25;      // of |r - 1| ||x||, and of |r| ||x||
 constexpr double kNoiseLeft = 0.5;  // the same, of what is healthy
 
 // What a factor of the size of a group says about a sum over it.
@@ -99,8 +100,8 @@ std::vector<double> linked_bias(const SideStep& side, const trace::Record& recor
 
 // What the fit may leave, of ||x||: a healthy deviation is known of the whole reference.
 double may_be_left(const Fit& fit, const std::optional<oracle::Bounds>& healthy) {
-  const double off = std::abs(fit.ratio - 1);
-  const double noise = healthy ? std::abs(fit.ratio) * healthy->lo / fit.share : 0;
+  const double ratio = std::abs(fit.ratio), off = std::min(std::abs(fit.ratio - 1), ratio);
+  const double noise = healthy ? ratio * healthy->lo / fit.share : 0;
   return std::max(kLeft * off, std::min(noise, kNoiseLeft * off));
 }
 

@@ -50,6 +50,27 @@ TEST(Signatures, ConstantRatioRefusesOtherDeviations) {
   EXPECT_EQ(signature_of(verdict), "") << to_text(verdict);
 }
 
+// The gradient of a weight that two places share, of which one place's is missing: what is left is
+// small against the whole, and `left` of it is no multiple of it.
+std::string of_small_rest(double ratio, double left) {
+  const auto gradient = [](int tp, const Values& values) {
+    TraceBuilder builder(tp);
+    for (int rank = 0; rank < tp; ++rank)
+      builder.add({rank, "w", Phase::kUnscaled, "grad"}, values, copies({64}));
+    return builder;
+  };
+  const Values whole = normal_values(64, 1), other = normal_values(64, 2, left);
+  return signature_of(
+      verdict_of(gradient(2, plus(times(whole, ratio), other)), gradient(1, whole), false));
+}
+
+TEST(Signatures, ConstantRatioRefusesTheRestOfATensorThatLostMostTerms) {
+  EXPECT_EQ(of_small_rest(0, 0.12), "");
+  EXPECT_EQ(of_small_rest(0.1, 0.12), "");
+  EXPECT_EQ(of_small_rest(0.1, 0.005), "constant_ratio");
+  EXPECT_EQ(of_small_rest(0.5, 0.05), "constant_ratio");
+}
+
 // The second step: an update has moved the bias, more than the product may deviate, and the product
 // comes out `ratio` times, with `further` noise of its own.
 Verdict scaled_under_moved_bias(double ratio, double further) {
