@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "compare/clip_flow.h"
+
 namespace nanhunt::compare {
 
 using trace::Collective;
@@ -14,6 +16,7 @@ Flow::Flow(const trace::Step& step) : step_(step), inputs_(step.records.size()) 
   add_links();
   match_collectives();
   for (const auto& calls : collectives_) add_operands(calls);
+  add_clip_inputs(step, inputs_);
   for (auto& inputs : inputs_) {
     std::sort(inputs.begin(), inputs.end());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each record of a step consumed: its links on the same rank, and, for results of collectives,
-// the operands of every rank whose data it got. Calls of one collective on several ranks are
-// matched by group, sequence number in the group, and operation.
+// What each record of a step consumed: its links on the same rank, for results of collectives the
+// operands of every rank whose data it got, and what clipping consumes (clip_flow.h). Calls of one
+// collective on several ranks are matched by group, sequence number in the group, and operation.
 #pragma once
 
 #include <vector>
