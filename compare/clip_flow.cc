@@ -56,8 +56,12 @@ void add_clip_inputs(const trace::Step& step, std::vector<std::vector<int>>& inp
     }
   };
   for (auto& [rank, clipping] : by_rank) {
-    for (const auto& [number, norms] : clipping.norms)
-      for (const int norm : norms) add(norm, clipping.unscaled[number]);
+    for (const auto& [number, norms] : clipping.norms) {
+      for (const int norm : norms) {
+        const auto& record = step.records[static_cast<size_t>(norm)];
+        if (!oracle::says(record, "strangers")) add(norm, clipping.unscaled[number]);
+      }
+    }
     for (const auto& [number, factors] : clipping.factors)
       for (const int factor : factors) add(factor, clipping.norms[number]);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_recomputed: the global gradient norm against the root of the sum of squares of the unscaled
 // gradients, each logical element counted once; a step may take several norms, each of the
-// gradients that have its number. Norms by another formula (attribute `norm_type`) are not judged.
+// gradients that have its number. Norms by another formula (attribute `norm_type`) are not judged;
+// those that are of further tensors, which were not captured (`strangers`), may be no smaller.
 // FP32 sums of n squares: relative error of the norm at most gamma_(n+2)(u)/2 in any order
 // (proven), about lambda sqrt(n) u / 2 in practice (suspicious). Source: replicated parameters
 // counted once per tensor-parallel rank, NVIDIA-NeMo/RL pull request 3788.
@@ -55,7 +56,8 @@ std::vector<Finding> check(const RuleInput& input) {
         expected.norm *
         (input.thresholds["suspicious_lambda"] * std::sqrt(expected.elements) * u / 2 + u);
     const double off = std::abs(*norm - expected.norm);
-    if (off <= std::min(proven, suspicious)) continue;
+    const bool of_more = says(record, "strangers") && *norm > expected.norm;
+    if (of_more || off <= std::min(proven, suspicious)) continue;
     Finding finding = finding_about(record, "norm_recomputed",
                                     off > proven ? Severity::kProven : Severity::kSuspicious);
     finding.decider = Decider::kRecomputation;

@@ -105,5 +105,20 @@ TEST(ClipFlow, AFactorOfOneMovesNothing) {
   EXPECT_THAT(inputs.back(), ElementsAre(kParameters + 1));
 }
 
+// Whether all that went into it was healthy is not known.
+TEST(ClipFlow, ANormOfStrangersHasNoInputs) {
+  for (const bool strangers : {false, true}) {
+    TraceBuilder builder;
+    builder.add({0, "w", Phase::kUnscaled, "grad"}, normal_values(64, 1), copies({64}));
+    Tap norm{0, "optimizer", Phase::kClipped, "grad_norm"};
+    if (strangers) norm.attributes = R"({"strangers":1})";
+    builder.scalar(norm, 8);
+    const trace::Step step = builder.step(0);
+    std::vector<std::vector<int>> inputs(step.records.size());
+    add_clip_inputs(step, inputs);
+    EXPECT_EQ(inputs[1].empty(), strangers);
+  }
+}
+
 }  // namespace
 }  // namespace nanhunt::compare::test

@@ -27,7 +27,7 @@ double squares(const std::vector<float>& values) {
 
 // Two tensor-parallel ranks: a sharded weight and a replicated norm weight.
 // The norm that the run used is that of `copies` counts of the replicated one.
-std::vector<Finding> norm(double copies) {
+std::vector<Finding> norm(double copies, const std::string& attributes = "") {
   StepBuilder run(mesh_facts(2, 1));
   const auto low = normal_values(256, 1), high = normal_values(256, 2),
              shared = normal_values(16, 3);
@@ -36,7 +36,7 @@ std::vector<Finding> norm(double copies) {
     run.add(rank, Phase::kUnscaled, "linear.weight", "grad", rank == 0 ? low : high,
             slice(kShape, 0, rank, 2));
     run.add(rank, Phase::kUnscaled, "norm.weight", "grad", shared, trace::whole({"channel"}, {16}));
-    run.scalar(rank, Phase::kClipped, "optimizer", "grad_norm", used);
+    run.scalar(rank, Phase::kClipped, "optimizer", "grad_norm", used, attributes);
   }
   return findings_of("norm_recomputed", run, run.step());
 }
@@ -51,6 +51,13 @@ TEST(NormRecomputed, ReplicasCountedTwiceAreFound) {
 }
 TEST(NormRecomputed, ReplicasLeftOutAreFound) {
   EXPECT_THAT(norm(0), SizeIs(2));
+}
+
+TEST(NormRecomputed, OfTensorsThatWereNotCapturedItMayBeLargerAlone) {
+  const std::string strangers = R"({"strangers":1})";
+  EXPECT_THAT(norm(1, strangers), IsEmpty());
+  EXPECT_THAT(norm(2, strangers), IsEmpty());
+  EXPECT_THAT(norm(0, strangers), SizeIs(2));
 }
 
 // Two norms of two parts, as a program takes them that clips them apart; `swapped`: each part has

@@ -177,6 +177,19 @@ optimizer = Both(torch.optim.AdamW(model[0].parameters()),
             ended = job.run(self.folder.name, [self.script(text=text)])
             self.assertEqual(job.verdict("scan", ended.trace)["verdict"], verdict)
 
+    def test_a_norm_that_is_of_more_than_the_model(self):
+        """A scale of the loss is no parameter of the model, and is clipped with it."""
+        strange = ATTACHED.replace("{attach}", "scale = torch.nn.Parameter(torch.tensor(2.0))") \
+            .replace("model(x)", "(model(x) * scale)") \
+            .replace("(model.parameters(), 1.0)", "([*model.parameters(), scale], 0.1)")
+        for text, verdict in (
+                (strange, "clean"),
+                (strange.replace("optimizer.step()", "model[2].weight.grad.mul_(1.5); "
+                                 "optimizer.step()"), "divergence")):
+            ended = job.run(self.folder.name, [self.script(text=text)])
+            self.assertEqual(ended.status, 0, ended.errors)
+            self.assertEqual(job.verdict("scan", ended.trace)["verdict"], verdict)
+
     def test_an_optimizer_that_waits_makes_one_step_of_all_passes(self):
         text = ATTACHED.replace("optimizer.step()", "step == 1 and optimizer.step()")
         ended = job.run(self.folder.name, [self.script(text=text)])

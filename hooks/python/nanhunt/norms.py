@@ -11,19 +11,21 @@ class Norms:
     def __init__(self, session):
         self.session = session
         self.step = -1
-        self.taken = []  # (norm, norm_type) of this step; keeps them alive, as identity tells
+        # (norm, norm_type, strangers) of this step; keeps norms alive, as identity tells.
+        self.taken = []
 
-    def new(self, norm, norm_type):
+    def new(self, norm, norm_type, strangers=0):
+        """strangers: tensors that it is of and that are no gradients of the captured model."""
         if self.step != self.session.step:
             self.step, self.taken = self.session.step, []
-        self.taken.append((norm, norm_type))
+        self.taken.append((norm, norm_type, strangers))
         return len(self.taken) - 1
 
     def number_of(self, norm):
         """None: it is not one that was taken in this step."""
         if self.step != self.session.step:
             return None
-        found = [number for number, (taken, _) in enumerate(self.taken) if taken is norm]
+        found = [number for number, (taken, *_) in enumerate(self.taken) if taken is norm]
         return found[-1] if found else None
 
     def whole_of_partial(self):
@@ -35,6 +37,7 @@ class Norms:
 
     def told(self, number):
         """Attributes. Those of a step's first norm by the sum of squares are left out."""
-        norm_type = self.taken[number][1]
+        _, norm_type, strangers = self.taken[number]
         return ({"norm": number} if number else {}) | \
-            ({"norm_type": str(norm_type)} if norm_type != 2.0 else {})
+            ({"norm_type": str(norm_type)} if norm_type != 2.0 else {}) | \
+            ({"strangers": strangers} if strangers else {})

@@ -126,10 +126,11 @@ class UpdateHooks:
         if not session.in_step:
             return
         gradients = {id(tensor) for tensor in tensors}
-        number = self.norms.new(norm, float(norm_type))
-        self.record("unscaled", [(site, parameter) for site, parameter in session.parameters
-                                 if parameter.grad is not None
-                                 and id(parameter.grad) in gradients], number)
+        of_model = [(site, parameter) for site, parameter in session.parameters
+                    if parameter.grad is not None and id(parameter.grad) in gradients]
+        known = {id(parameter.grad) for _, parameter in of_model}
+        number = self.norms.new(norm, float(norm_type), len(gradients - known))
+        self.record("unscaled", of_model, number)
         session.clipped = True
         if not is_partial(norm):  # it would need a collective of ours
             session.scalar("optimizer", "clipped", "grad_norm", norm, self.norms.told(number))
