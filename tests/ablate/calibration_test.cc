@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ablate/bench.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -19,15 +20,6 @@ using Lines = std::vector<std::string>;
 
 class Calibration : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) /
-              ("calibrate_" +
-               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Runner make(const std::string& calibrate, const std::string& words = "{toggles}",
               const std::string& work = "", std::map<std::string, std::string> environment = {}) {
     environment["SEEN"] = (folder_ / "seen").string();
@@ -63,8 +55,8 @@ class Calibration : public ::testing::Test {
     return lines;
   }
 
+  const ScratchFolder folder_;
   ChildRunner children_;
-  fs::path folder_;
 };
 
 TEST_F(Calibration, ByRunsDrawsWhatOneProcessDraws) {

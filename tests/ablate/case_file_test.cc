@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/ablate/test_subject.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::ablate {
@@ -16,14 +17,7 @@ namespace fs = std::filesystem;
 
 class CaseFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) /
-              ("case_file_" +
-               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::create_directories(folder_);
-    write("job.subject", kSubjectText);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  CaseFile() { write("job.subject", kSubjectText); }
 
   fs::path write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
@@ -35,14 +29,14 @@ class CaseFile : public ::testing::Test {
       read_case(file);
     } catch (const trace::Error& error) {
       std::string message = error.what();
-      const std::string prefix = folder_.string() + "/";
+      const std::string prefix = folder_.path().string() + "/";
       if (message.starts_with(prefix)) message.erase(0, prefix.size());
       return message;
     }
     return "no error";
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(CaseFile, AsksItsQuestion) {

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::ablate {
 namespace {
 
@@ -29,15 +31,6 @@ bool ends(pid_t pid) {
 
 class Child : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) /
-        ("child_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   ChildOutcome run(const std::string& script, double timeout_s = 60) {
     return runner_.run({{"sh", "-c", script},
                         {{"GREETING", "hello"}},
@@ -52,8 +45,8 @@ class Child : public ::testing::Test {
     return text;
   }
 
+  const ScratchFolder folder_;
   ChildRunner runner_;
-  fs::path folder_;
 };
 
 TEST_F(Child, TellsTheExitStatusAndKeepsOutput) {
@@ -71,7 +64,7 @@ TEST_F(Child, RunsInTheFolderAskedFor) {
     runner_.run({{"pwd", "-P"}, {}, folder_ / "out", folder_ / "err", 60, folder});
     return text_of("out");
   };
-  EXPECT_EQ(where(folder_), fs::canonical(folder_).string());
+  EXPECT_EQ(where(folder_.path()), fs::canonical(folder_.path()).string());
   EXPECT_EQ(where({}), fs::canonical(fs::current_path()).string());
   const ChildOutcome outcome =
       runner_.run({{"pwd"}, {}, folder_ / "out", folder_ / "err", 60, folder_ / "missing"});
@@ -152,8 +145,9 @@ std::vector<ChildEnd> meet(ChildRunner& runner, const fs::path& folder, double t
 TEST_F(Child, WaitsForItsPlaceAmongThoseAllowedAtATime) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   ChildRunner two(2), one(1);
-  EXPECT_EQ(meet(two, folder_, 60), (std::vector<ChildEnd>{ChildEnd::kExited, ChildEnd::kExited}));
-  EXPECT_EQ(meet(one, folder_, 0.2),
+  EXPECT_EQ(meet(two, folder_.path(), 60),
+            (std::vector<ChildEnd>{ChildEnd::kExited, ChildEnd::kExited}));
+  EXPECT_EQ(meet(one, folder_.path(), 0.2),
             (std::vector<ChildEnd>{ChildEnd::kTimedOut, ChildEnd::kTimedOut}));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ablate/test_subject.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 #include "trace/segment.h"
 
@@ -104,10 +105,9 @@ TEST(EffectiveValue, MapsResultsToValues) {
 }
 
 // A run that left the trace of one rank, with tp as the mesh says.
-ablate::Run run_with_trace(const std::string& name, int32_t tp, trace::CutReason cut) {
+ablate::Run run_with_trace(const std::filesystem::path& folder, int32_t tp, trace::CutReason cut) {
   ablate::Run run;
-  run.trace = std::filesystem::path(::testing::TempDir()) / name;
-  std::filesystem::remove_all(run.trace);
+  run.trace = folder;
   run.outcome.end = ChildEnd::kExited;
   trace::Segment segment;
   segment.facts.world_size = 1;
@@ -128,12 +128,13 @@ TEST(EffectiveOfARun, IsAskedOfAWholeTraceAlone) {
     }
     return count;
   };
-  ablate::Run run = run_with_trace("effective_run", 2, trace::CutReason::kStepEnd);
+  const ScratchFolder folder;
+  ablate::Run run = run_with_trace(folder / "whole", 2, trace::CutReason::kStepEnd);
   EXPECT_EQ(differences(run, "2"), 0u);
   EXPECT_EQ(differences(run, "4"), 1u);
   run.outcome.status = 3;  // ended badly: what tells may be missing
   EXPECT_EQ(differences(run, "4"), 0u);
-  const ablate::Run cut = run_with_trace("effective_run", 2, trace::CutReason::kSignal);
+  const ablate::Run cut = run_with_trace(folder / "cut", 2, trace::CutReason::kSignal);
   EXPECT_EQ(differences(cut, "4"), 0u);
   std::filesystem::remove_all(cut.trace);
   EXPECT_EQ(differences(cut, "4"), 0u);  // no trace at all

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::ablate {
 namespace {
 
@@ -15,8 +17,8 @@ LedgerEntry entry(const std::string& key, double seconds) {
 }
 
 TEST(Ledger, RemembersOverRestarts) {
-  const fs::path file = fs::path(::testing::TempDir()) / "ledger_restart.jsonl";
-  fs::remove(file);
+  const ScratchFolder folder;
+  const fs::path file = folder / "ledger.jsonl";
   {
     Ledger ledger(file);
     EXPECT_FALSE(ledger.find("k1"));
@@ -30,29 +32,27 @@ TEST(Ledger, RemembersOverRestarts) {
   EXPECT_EQ(again.find("k1")->purpose, "off a");
   EXPECT_FALSE(again.find("k4"));
   EXPECT_EQ(again.typical_seconds(), 4);
-  fs::remove(file);
 }
 
 TEST(Ledger, SkipsALineThatWasCutOff) {
-  const fs::path file = fs::path(::testing::TempDir()) / "ledger_cut.jsonl";
-  fs::remove(file);
+  const ScratchFolder folder;
+  const fs::path file = folder / "ledger.jsonl";
   Ledger(file).add(entry("k1", 2));
   std::ofstream(file, std::ios::app) << R"({"key": "k2", "en)";
   const Ledger again(file);
   EXPECT_TRUE(again.find("k1"));
   EXPECT_FALSE(again.find("k2"));
-  fs::remove(file);
 }
 
 TEST(Ledger, KnowsARebuiltProgram) {
-  const fs::path file = fs::path(::testing::TempDir()) / "ledger_program";
+  const ScratchFolder folder;
+  const fs::path file = folder / "program";
   std::ofstream(file) << "one";
   const CommandLine line{{file.string(), "--tp=1"}, {}};
   const std::string before = program_identity(line);
   EXPECT_EQ(program_identity(line), before);
   std::ofstream(file) << "another";
   EXPECT_NE(program_identity(line), before);
-  fs::remove(file);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::ablate {
 namespace {
 
@@ -17,15 +19,6 @@ const TrialResult kUnresolved = TrialResult::kUnresolved;
 
 class OwnFailure : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) /
-        ("own_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A fresh run of that shell script, judged as `failure` says.
   OwnOutcome outcome(const std::string& failure, const std::string& script, double timeout_s = 60) {
     std::ofstream(folder_ / "job.sh") << script << "\n";
@@ -40,8 +33,8 @@ class OwnFailure : public ::testing::Test {
     return own_outcome(runner, request, run);
   }
 
+  const ScratchFolder folder_;
   ChildRunner children_;
-  fs::path folder_;
   int made_ = 0;
 };
 

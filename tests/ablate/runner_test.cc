@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/ablate/test_subject.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::ablate {
 namespace {
@@ -27,18 +28,12 @@ exit $1
 class RunnerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) /
-        ("runner_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     std::ofstream(folder_ / "job.sh") << kScript;
     subject_ = parse_subject("command = sh " + (folder_ / "job.sh").string() +
                                  " {toggles} {trace}\n[toggle.status]\nvalues = 0 2\n"
                                  "reference = 0\narg = {value}\n",
                              "job.subject");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Runner make() {
     return Runner(children_, subject_, "build", folder_ / "work",
@@ -56,9 +51,9 @@ class RunnerTest : public ::testing::Test {
     return lines;
   }
 
+  const ScratchFolder folder_;
   ChildRunner children_;
   Subject subject_;
-  fs::path folder_;
 };
 
 TEST_F(RunnerTest, TellsTheChildItsPlan) {
@@ -131,7 +126,7 @@ TEST_F(RunnerTest, FullDiskIsToldWithoutAWordOfTheChild) {
   ::umount2(disk.c_str(), MNT_DETACH);
   EXPECT_NE(told.find("No space left on device"), std::string::npos) << told;
   EXPECT_EQ(told_of_a_failed_run, "") << "its status speaks for itself";
-  run.folder = folder_;
+  run.folder = folder_.path();
   run.outcome.status = 0;
   EXPECT_EQ(run.capture_failure(folder_ / "trace"), "") << "there is room";
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ablate/test_subject.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/segment.h"
 
 namespace nanhunt::ablate {
@@ -12,9 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A trace of `ranks` ranks, each with one record of that site.
-fs::path write_trace(const std::string& name, int32_t ranks, const std::string& site) {
-  const fs::path folder = fs::path(::testing::TempDir()) / name;
-  fs::remove_all(folder);
+void write_trace(const fs::path& folder, int32_t ranks, const std::string& site) {
   for (int32_t rank = 0; rank < ranks; ++rank) {
     trace::Record record;
     record.what.site = site;
@@ -31,7 +30,6 @@ fs::path write_trace(const std::string& name, int32_t ranks, const std::string& 
     segment.values.resize(1);
     trace::write_segment(folder, segment);
   }
-  return folder;
 }
 
 compare::Verdict failure_of(std::vector<int32_t> ranks, oracle::Decider decider) {
@@ -49,20 +47,21 @@ compare::Verdict failure_of(std::vector<int32_t> ranks, oracle::Decider decider)
 const oracle::Decider kRecomputed = oracle::Decider::kRecomputation;
 
 TEST(Acquittal, NeedsTheAccusedRank) {
-  const fs::path folder = write_trace("acquittal_ranks", 2, "fc1");
-  const trace::TraceReader trial(folder);
+  const ScratchFolder folder;
+  write_trace(folder.path(), 2, "fc1");
+  const trace::TraceReader trial(folder.path());
   EXPECT_EQ(why_no_acquittal(failure_of({3}, kRecomputed), 4, trial),
             "rank 3 is not there, so it cannot be acquitted");
   EXPECT_EQ(why_no_acquittal(failure_of({1}, kRecomputed), 4, trial), "");
   EXPECT_EQ(why_no_acquittal(failure_of({0, 1, 2, 3}, kRecomputed), 4, trial), "");  // all of them
   EXPECT_EQ(why_no_acquittal(failure_of({2, 3}, oracle::Decider::kNone), 4, trial), "");
-  fs::remove_all(folder);
 }
 
 TEST(Acquittal, ByTakingTheOperationAway) {
-  const fs::path folder = write_trace("acquittal_operation", 2, "fc2");
-  EXPECT_EQ(why_no_acquittal(failure_of({3}, kRecomputed), 4, trace::TraceReader(folder)), "");
-  fs::remove_all(folder);
+  const ScratchFolder folder;
+  write_trace(folder.path(), 2, "fc2");
+  const trace::TraceReader trial(folder.path());
+  EXPECT_EQ(why_no_acquittal(failure_of({3}, kRecomputed), 4, trial), "");
 }
 
 TEST(TrialName, IsTheShorterSide) {

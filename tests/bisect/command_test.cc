@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -41,7 +42,7 @@ class Bisect : public testing::Test {
     const std::string log = read(folder_ / "log");
     return std::count(log.begin(), log.end(), '\n');
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Bisect, FindsTheFirstBadItem) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -37,7 +38,7 @@ class Commits : public testing::Test {
     more.insert(more.end(), {"--", "sh", "-c", script});
     return nanhunt(more);
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Commits, AreCheckedOutForEachRun) {

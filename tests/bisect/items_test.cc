@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::bisect {
@@ -36,9 +37,8 @@ class List : public testing::Test {
     std::ofstream(file_, std::ios::binary) << text;
     return file_;
   }
-  void TearDown() override { std::filesystem::remove(file_); }
-  std::string file_ = testing::TempDir() + "bisect_list_" +
-                      testing::UnitTest::GetInstance()->current_test_info()->name();
+  const ScratchFolder folder_;
+  const std::string file_ = folder_ / "list";
 };
 
 TEST_F(List, HoldsOneItemALine) {
@@ -51,7 +51,7 @@ TEST_F(List, IsRefusedByNameAndLine) {
               HasSubstr(":3: 'a' is there already, in line 1"));
   EXPECT_THAT(refusal([&] { read_list(file_of("a\n")); }), HasSubstr("2 "));
   EXPECT_THAT(refusal([&] { read_list("no/such/list"); }), HasSubstr("3 no/such/list"));
-  EXPECT_THAT(refusal([&] { read_list(testing::TempDir()); }), HasSubstr("3 "));
+  EXPECT_THAT(refusal([&] { read_list(folder_.path()); }), HasSubstr("3 "));
 }
 
 TEST(Range, IncludesBothEnds) {

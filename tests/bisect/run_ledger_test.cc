@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::bisect {
@@ -21,9 +22,6 @@ const Words kCommand = {"check", "{item}"};
 
 class Ledger : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove(file_); }
-  void TearDown() override { std::filesystem::remove(file_); }
-
   std::string text() const {
     std::ostringstream text;
     text << std::ifstream(file_, std::ios::binary).rdbuf();
@@ -45,8 +43,8 @@ class Ledger : public testing::Test {
     ledger.add(1, 7, {{ChildEnd::kTimedOut, 0, 60, ""}, 60});
   }
 
-  std::string file_ = testing::TempDir() + "bisect_ledger_" +
-                      testing::UnitTest::GetInstance()->current_test_info()->name();
+  const ScratchFolder folder_;
+  const std::string file_ = folder_ / "ledger";
 };
 
 TEST_F(Ledger, KeepsEachRun) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::capsule::test {
@@ -43,7 +44,7 @@ fs::path file_of(const fs::path& folder, int64_t step, int32_t rank) {
 
 class Capsules : public testing::Test {
  protected:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const fs::path& path() const { return folder_.path(); }
 };
 

@@ -11,6 +11,7 @@
 #include "capsule/load.h"
 #include "capsule/verify.h"
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 #include "trace/step_files.h"
 #include "trace/tiling.h"
@@ -64,7 +65,7 @@ std::map<std::string, std::vector<std::byte>> state_of(const Capsule& capsule) {
 // Wherever a byte of the file flips, in tables, names or values: an error, a fault, or what is
 // loaded is what was written. NANHUNT_EVERY_BYTE looks at each; the test at some hundred.
 TEST(Damage, AFlippedByteNeverMakesAnotherState) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), {}, 4);
   const fs::path file = trace::segment_path(folder.path(), {4, 0, 0});
   const std::string whole = bytes_of(file);
@@ -94,7 +95,7 @@ TEST(Damage, AFlippedByteNeverMakesAnotherState) {
 }
 
 TEST(Damage, AFlippedValueIsNamedWithItsFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   const fs::path file = trace::segment_path(folder.path(), {4, 1, 0});
   std::string bytes = bytes_of(file);
@@ -131,7 +132,7 @@ void write_in_two_segments(const fs::path& folder, const std::string& second_run
 }
 
 TEST(Damage, TwoRunsInOneRankAreRefused) {
-  const TemporaryFolder mixed, whole;
+  const ScratchFolder mixed, whole;
   write_in_two_segments(mixed.path(), "78");
   EXPECT_THAT(
       error_of([&] { const Capsule capsule(mixed.path()); }),
@@ -141,7 +142,7 @@ TEST(Damage, TwoRunsInOneRankAreRefused) {
 }
 
 TEST(Damage, ACopyUnderAnotherRanksNameIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   fs::copy_file(trace::segment_path(folder.path(), {4, 0, 0}),
                 trace::segment_path(folder.path(), {4, 1, 0}),
@@ -158,7 +159,7 @@ TEST(Damage, ACopyUnderAnotherRanksNameIsRefused) {
 
 // A rank's tensors once more in a further segment that says it is one.
 TEST(Damage, AShardThatIsThereTwiceIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4, [&](trace::Segment& segment) {
     if (segment.rank != 2) return;
     trace::Segment again = segment;
@@ -171,7 +172,7 @@ TEST(Damage, AShardThatIsThereTwiceIsRefused) {
 
 // A run that went on in another layout writes into the same folder.
 TEST(Damage, StepsOfTwoLayoutsAreTwoCapsules) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   write_capsule(folder.path(), {.tp = 2}, 6);
   EXPECT_THAT(Capsule(folder.path(), 4).faults(), IsEmpty());
@@ -186,7 +187,7 @@ TEST(Damage, StepsOfTwoLayoutsAreTwoCapsules) {
 
 TEST(Damage, RowsThatContradictThemselvesAreFaults) {
   const auto fault = [](const Edit& edit) {
-    const TemporaryFolder folder;
+    const ScratchFolder folder;
     write_capsule(folder.path(), kLayout, 4, edit);
     const Capsule capsule(folder.path());
     EXPECT_THAT(damaged_values(capsule), IsEmpty());  // it is not read

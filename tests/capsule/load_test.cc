@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::capsule::test {
@@ -35,7 +36,7 @@ Wanted stream() {
 }
 
 TEST(Load, WhatIsNotInTheCapsuleIsNamedWithWhatIsLost) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4, [](trace::Segment& segment) {
     const size_t i = index_of(segment, "weight", "exp_avg");
     segment.records.erase(segment.records.begin() + static_cast<std::ptrdiff_t>(i));
@@ -52,7 +53,7 @@ TEST(Load, WhatIsNotInTheCapsuleIsNamedWithWhatIsLost) {
 }
 
 TEST(Load, LayoutBoundStateIsLoadedInItsOwnLayoutOnly) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   const Capsule capsule(folder.path());
   const Plan same = plan_load(capsule, {stream()}, 3, true);
@@ -67,7 +68,7 @@ TEST(Load, LayoutBoundStateIsLoadedInItsOwnLayoutOnly) {
 
 // Running statistics under data parallelism: each rank goes on with its own.
 TEST(Load, BuffersOfRanksMayDiffer) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4, [](trace::Segment& segment) {
     const size_t i = index_of(segment, "bias", "param");
     segment.records[i].what = {4, "norm.running_mean", trace::Phase::kState, "buffer", 0};
@@ -89,7 +90,7 @@ TEST(Load, BuffersOfRanksMayDiffer) {
 }
 
 TEST(Load, AnotherShapeOrTypeCannotBeLoaded) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   const Capsule capsule(folder.path());
   Wanted wide = matrix({}, 0, "param");
@@ -106,7 +107,7 @@ TEST(Load, AnotherShapeOrTypeCannotBeLoaded) {
 }
 
 TEST(Load, WhatNobodyWantsIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), {}, 4);
   const Plan plan = plan_load(Capsule(folder.path()), {matrix({}, 0, "param")}, 0, true);
   EXPECT_THAT(plan.unused, testing::Contains("optimizer step"));
@@ -118,7 +119,7 @@ TEST(Load, WhatNobodyWantsIsNamed) {
 }
 
 TEST(Load, PricesAreOfWhatTheRankReads) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   const Capsule capsule(folder.path());
   const Plan own = plan_load(capsule, {matrix(kLayout, 1, "param")}, 1, true);
@@ -130,7 +131,7 @@ TEST(Load, PricesAreOfWhatTheRankReads) {
 
 // Byte by byte: wherever in the values a byte flips, loading says so.
 TEST(Load, AFlippedByteIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), {}, 4);
   const auto file = trace::segment_path(folder.path(), {4, 0, 0});
   std::ifstream in(file, std::ios::binary);

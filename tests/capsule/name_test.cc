@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::capsule::test {
@@ -18,7 +19,7 @@ TEST(CapsuleName, HasAStepOrNone) {
 }
 
 TEST(CapsuleName, AFolderWithAnAtIsAFolder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder.path() / "run@7";
   std::filesystem::create_directory(path);
   EXPECT_EQ(parse_name(path.string()).folder, path);

@@ -7,6 +7,7 @@
 
 #include "capsule/load.h"
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::capsule::test {
 namespace {
@@ -38,7 +39,7 @@ class Reshard : public testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(Reshard, EachRankGetsItsPiece) {
   const Layout &from = kLayouts[std::get<0>(GetParam())], &to = kLayouts[std::get<1>(GetParam())];
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), from, 4);
   const Capsule capsule(folder.path());
   for (int32_t rank = 0; rank < to.world(); ++rank) {
@@ -53,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Reshard,
 
 // A region that is shifted by one element is loaded shifted, so the test above sees it.
 TEST(ReshardTwin, ARegionOffByOneGivesOtherValues) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Layout from{.tp = 2, .dp = 2};
   write_capsule(folder.path(), from, 4, [](trace::Segment& segment) {
     const size_t i = index_of(segment, "weight", "param");

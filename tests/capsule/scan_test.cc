@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::capsule::test {
 namespace {
@@ -15,7 +16,7 @@ using testing::IsEmpty;
 constexpr Layout kLayout{.tp = 2, .dp = 2};
 
 Report scan_of(const Edit& edit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4, edit);
   return scan(Capsule(folder.path()));
 }
@@ -28,7 +29,7 @@ TEST(CapsuleScan, AHealthyOneIsWhole) {
 }
 
 TEST(CapsuleScan, HalfACapsuleIsNotWhole) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4);
   std::filesystem::remove(trace::segment_path(folder.path(), {4, 1, 0}));
   EXPECT_THAT(to_text(scan(Capsule(folder.path()))), HasSubstr("Not whole: rank 1 has no file"));

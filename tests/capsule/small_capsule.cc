@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/capsule/small_capsule.h"
 
-#include <stdlib.h>
-
 #include <cstring>
 #include <memory>
 #include <span>
@@ -37,17 +35,6 @@ void add_number(trace::Segment& segment, const std::string& site, const std::str
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "nanhunt-capsule-XXXXXX").string();
-  NANHUNT_CHECK(mkdtemp(name.data()) != nullptr);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 trace::RunFacts facts_of(const Layout& layout, int32_t rank) {
   trace::RunFacts facts;

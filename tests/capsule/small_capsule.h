@@ -13,18 +13,6 @@
 
 namespace nanhunt::capsule::test {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 inline constexpr int64_t kRows = 8, kColumns = 12;
 
 // How the matrix is cut: over `tp` ranks along dimension 0 or 1, with `dp` copies; or, with dp

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::mini {
@@ -15,7 +16,8 @@ namespace {
 using testing::HasSubstr;
 
 Fault fault_of(const std::string& text) {
-  const std::string path = testing::TempDir() + "fault.json";
+  const ScratchFolder folder;
+  const std::string path = folder / "fault.json";
   std::ofstream(path) << text;
   ::setenv("NANHUNT_FAULT_FILE", path.c_str(), 1);
   return fault_from_environment();

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "tests/cases/mini_run.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -65,7 +66,7 @@ std::optional<FirstDifference> first_difference(const trace::TraceReader& clean,
 }
 
 std::optional<FirstDifference> hunt(const std::string& arguments, const std::string& fault) {
-  const TemporaryFolder clean, faulty;
+  const ScratchFolder clean, faulty;
   const std::string all = arguments + " --steps 2 --layers 2 --clip 0.1";
   EXPECT_EQ(run_mini({all, "", trace::Level::kStats}, clean.path()).status, 0);
   EXPECT_EQ(run_mini({all, fault, trace::Level::kStats}, faulty.path()).status, 0);
@@ -162,7 +163,7 @@ TEST(FaultsTwin, NeedsItsToggle) {
 }
 
 TEST(MiniCalibration, OnlyLaterRepeatsArePerturbed) {
-  const TemporaryFolder plain, repeated;
+  const ScratchFolder plain, repeated;
   const std::string arguments = "--steps 1 --layers 2";
   MiniRun run{arguments, "", trace::Level::kStats};
   ASSERT_EQ(run_mini(run, plain.path()).status, 0);

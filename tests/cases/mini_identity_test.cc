@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "tests/cases/mini_run.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -21,7 +22,7 @@ struct Captured {
 };
 
 Captured captured(const MiniRun& run, int64_t step) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const MiniResult result = run_mini(run, folder.path());
   EXPECT_EQ(result.status, 0) << result.output;
   Captured all;
@@ -91,7 +92,7 @@ TEST(MiniIdentity, BatchFirstForward) {
 }
 
 TEST(MiniIdentity, NoFaultNameInATrace) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const MiniRun run = run_of("--tp 2 --steps 1", R"({"name": "rows_swapped", "layer": 1})");
   ASSERT_EQ(run_mini(run, folder.path()).status, 0);
   const std::string command = "grep -rqa rows_swapped " + folder.path().string();

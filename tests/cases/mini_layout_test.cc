@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cases/mini_run.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -18,7 +19,7 @@ constexpr char kShape[] =
 constexpr double kTolerance = 5e-5;
 
 LogicalTensors captured(const MiniRun& run) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const MiniResult result = run_mini(run, folder.path());
   EXPECT_EQ(result.status, 0) << result.output;
   return logical_tensors(trace::TraceReader(folder.path()), 0);

@@ -11,6 +11,7 @@
 
 #include "capsule/load.h"
 #include "tests/cases/mini_run.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -58,7 +59,7 @@ std::vector<std::string> other_state(const fs::path& a, const fs::path& b, int64
 
 class Resume : public testing::TestWithParam<const char*> {
  protected:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const fs::path straight_ = folder_.path() / "straight", resumed_ = folder_.path() / "resumed",
                  capsules_ = folder_.path() / "capsules", later_ = folder_.path() / "later";
 
@@ -106,7 +107,7 @@ bool holds_role(const fs::path& folder, const std::string& role) {
 
 TEST(Masters, AreRecordedAndSavedWhereTheRunHasThem) {
   for (const bool masters : {true, false}) {
-    const TemporaryFolder folder;
+    const ScratchFolder folder;
     const fs::path trace = folder.path() / "trace", capsules = folder.path() / "capsules";
     const std::string option = masters ? "--masters=on" : "--masters=off";
     ASSERT_EQ(run(option + writing(capsules), trace, 2).status, 0);
@@ -118,7 +119,7 @@ TEST(Masters, AreRecordedAndSavedWhereTheRunHasThem) {
 }
 
 TEST(Masters, FusedAdamwNeedsThem) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const MiniResult refused = run("--masters=off --fused-adamw=on", folder.path() / "trace", 1);
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.output, HasSubstr("--fused-adamw=on needs --masters=on"));
@@ -136,7 +137,7 @@ void PrintTo(const LeftOut& left_out, std::ostream* out) {
 class ResumeWithout : public testing::TestWithParam<LeftOut> {};
 
 TEST_P(ResumeWithout, EachKindIsNamedWithTheLevelLost) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path capsules = folder.path() / "capsules";
   const std::string layout = "--tp=2 --steps=2";
   ASSERT_EQ(
@@ -195,7 +196,7 @@ class Layouts : public testing::TestWithParam<std::tuple<const char*, const char
 
 TEST_P(Layouts, HoldTheSameLogicalState) {
   const auto [from, to] = GetParam();
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path first = folder.path() / "first", second = folder.path() / "second",
                  back = folder.path() / "back";
   ASSERT_EQ(run(from + writing(first), folder.path() / "a").status, 0);
@@ -213,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Pairs, Layouts,
                                           testing::Values("--tp=4", "--tp=2 --dp=2", "--tp=1")));
 
 TEST(ResumeRefuses, AnotherText) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path text = folder.path() / "text";
   std::ofstream(text) << std::string(500, 'a') + std::string(500, 'b');
   ASSERT_EQ(run("--tp=2" + writing(folder.path() / "c"), folder.path() / "a").status, 0);
@@ -224,7 +225,7 @@ TEST(ResumeRefuses, AnotherText) {
 }
 
 TEST(ResumeRefuses, AStepBeyondTheEnd) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(run("--tp=2" + writing(folder.path() / "c"), folder.path() / "a").status, 0);
   const auto resumed = run("--tp=2" + resuming(folder.path() / "c", 4), folder.path() / "b", 3);
   EXPECT_EQ(resumed.status, 2);
@@ -232,7 +233,7 @@ TEST(ResumeRefuses, AStepBeyondTheEnd) {
 }
 
 TEST(ResumeRefuses, AnotherShape) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(run("--tp=2" + writing(folder.path() / "c"), folder.path() / "a").status, 0);
   const auto resumed =
       run("--tp=2 --vocabulary=512" + resuming(folder.path() / "c", 2), folder.path() / "b");
@@ -243,7 +244,7 @@ TEST(ResumeRefuses, AnotherShape) {
 
 // The seed and the learning rate of the capsule hold, and the difference is said.
 TEST(ResumeTakes, SettingsOfTheCapsule) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(run("--seed=7" + writing(folder.path() / "c"), folder.path() / "a").status, 0);
   const auto resumed =
       run("--seed=8 --learning-rate=0.5" + resuming(folder.path() / "c", 2), folder.path() / "b");
@@ -254,7 +255,7 @@ TEST(ResumeTakes, SettingsOfTheCapsule) {
 }
 
 TEST(CapsuleRing, KeepsTheNewest) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path capsules = folder.path() / "c";
   ASSERT_EQ(run("--capsule-every=1 --capsule-keep=2 --capsules=" + capsules.string(),
                 folder.path() / "a", 6)

@@ -2,14 +2,14 @@
 #include "tests/cases/mini_run.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -60,18 +60,6 @@ void add_region(const trace::Record& record, const trace::Region& region,
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  static std::atomic<int> count{0};
-  path_ = std::filesystem::temp_directory_path() /
-          ("mini-test-" + std::to_string(getpid()) + "-" + std::to_string(count++));
-  std::filesystem::create_directories(path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 MiniResult run_mini(const MiniRun& run, const std::filesystem::path& folder) {
   nlohmann::json plan{{"out", folder.string()},
                       {"level", std::string(trace::name_of(run.level))},
@@ -79,10 +67,10 @@ MiniResult run_mini(const MiniRun& run, const std::filesystem::path& folder) {
   if (!run.perturbation.empty()) {
     plan["perturbation"] = nlohmann::json::parse(run.perturbation);
   }
-  const std::string beside = folder.string();
-  std::string command = "NANHUNT_CAPTURE=" + write_file(beside + ".plan.json", plan.dump());
+  const ScratchFolder files;  // beside the trace, which holds nothing else
+  std::string command = "NANHUNT_CAPTURE=" + write_file(files / "plan.json", plan.dump());
   if (!run.fault.empty()) {
-    command += " NANHUNT_FAULT_FILE=" + write_file(beside + ".side.json", run.fault);
+    command += " NANHUNT_FAULT_FILE=" + write_file(files / "side.json", run.fault);
   }
   command += std::string(" ") + MINI_PROGRAM + " " + run.arguments + " 2>&1";
   MiniResult result;

@@ -12,17 +12,6 @@
 
 namespace nanhunt::mini {
 
-// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 struct MiniRun {
   std::string arguments;
   std::string fault = {};  // JSON; "" none

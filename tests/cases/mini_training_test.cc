@@ -15,6 +15,7 @@
 #include "cases/mini/run_facts.h"
 #include "cases/mini/trainer.h"
 #include "tests/cases/mini_run.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::mini {
 namespace {
@@ -145,7 +146,7 @@ TEST(MiniCapture, ChangesNoParameter) {
   config.sequence_parallel = config.overlap_grad_reduce = true;
   const auto off = trained(config, std::nullopt);
   for (const trace::Level level : {trace::Level::kStats, trace::Level::kFull}) {
-    const TemporaryFolder folder;
+    const ScratchFolder folder;
     trace::CapturePlan plan;
     plan.out = folder.path();
     plan.level = level;

@@ -11,6 +11,7 @@
 
 #include "tests/capsule/small_capsule.h"
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint::test {
 namespace {
@@ -48,7 +49,7 @@ Checkpoint source_of(const fs::path& folder) {
 class CapsuleSource : public testing::TestWithParam<Layout> {
  protected:
   Report scan_of(const Edit& edit, const Layout& layout = kLayout, int64_t step = 4) {
-    const capsule::test::TemporaryFolder folder;
+    const ScratchFolder folder;
     write_capsule(folder.path(), layout, step, edit);
     const Checkpoint checkpoint = source_of(folder.path());
     return scan("c", checkpoint, nullptr, {}, replica_mismatches(Capsule(folder.path()), "c"));
@@ -111,7 +112,7 @@ TEST_F(CapsuleSource, CopiesThatDifferAreFound) {
 }
 
 TEST_F(CapsuleSource, WhatDidNotMoveIsFoundOverLayouts) {
-  const capsule::test::TemporaryFolder older, newer;
+  const ScratchFolder older, newer;
   write_capsule(older.path(), kLayout, 3);
   const auto moved = [](trace::Segment& segment) {
     for (size_t i = 0; i < segment.records.size(); ++i) {
@@ -134,7 +135,7 @@ TEST_F(CapsuleSource, WhatDidNotMoveIsFoundOverLayouts) {
 }
 
 TEST_F(CapsuleSource, WhatThereIsOfHalfACapsuleIsSearched) {
-  const capsule::test::TemporaryFolder folder;
+  const ScratchFolder folder;
   write_capsule(folder.path(), kLayout, 4,
                 set_to("layers.0.mlp.linear_fc1.weight", "master",
                        std::numeric_limits<float>::infinity(), 0));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint::test {
 namespace {
@@ -36,7 +37,7 @@ class Changes : public testing::Test {
     newer_.add(name, tensor.dtype, tensor.shape, tensor.bytes);
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   Draft older_ = healthy_model(kLayers, 1), newer_ = healthy_model(kLayers, 500);
 };
 

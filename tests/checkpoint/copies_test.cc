@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint::test {
 namespace {
@@ -35,7 +36,7 @@ class Ranks : public testing::Test {
     return scan_with(folder_ / "ranks", "", folder_ / "some.json");
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::vector<Draft> drafts_;
 };
 
@@ -152,7 +153,7 @@ class Tied : public testing::Test {
   }
 
   const std::string told_ = "tied_mismatch lm_head.weight proven";
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   Draft draft_ = healthy_model(2, 1);
 };
 

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint {
 namespace {
 
 using test::Draft;
 using test::error_text;
-using test::TemporaryFolder;
 using test::write_text;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -39,7 +39,7 @@ class Indexed : public testing::Test {
     return error_text([&] { open_checkpoint(folder_.path()); });
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const std::filesystem::path index_ = folder_ / "model.safetensors.index.json";
   std::map<std::string, std::string> map_ = {{"a.weight", "model-00001-of-00002.safetensors"},
                                              {"b.weight", "model-00002-of-00002.safetensors"}};
@@ -113,7 +113,7 @@ TEST_F(Indexed, BadIndicesAreNamed) {
 }
 
 TEST(Layout, CountedFilesAreOneUnit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* number : {"1", "2", "3"}) {
     Draft()
         .random(std::string("t") + number, {4, 4}, 1)
@@ -126,7 +126,7 @@ TEST(Layout, CountedFilesAreOneUnit) {
 }
 
 TEST(Layout, CountedFilesWithTheSameNamesAreRanks) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* rank : {"0", "1"}) {
     Draft()
         .random("w", {4, 4}, 1)
@@ -136,7 +136,7 @@ TEST(Layout, CountedFilesWithTheSameNamesAreRanks) {
 }
 
 TEST(Layout, FilesByRankAreInOrderOfTheirNumbers) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* rank : {"10", "2", "1"}) {
     Draft().random("w", {4, 4}, 1).write(folder / ("rank_" + std::string(rank)) / "m.safetensors");
   }
@@ -149,7 +149,7 @@ TEST(Layout, FilesByRankAreInOrderOfTheirNumbers) {
 }
 
 TEST(Layout, PickleFilesAreNamedAndNotOpened) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft().random("w", {4, 4}, 1).write(folder / "model.safetensors");
   write_text(folder / "optimizer.pt", "no pickle at all");
   write_text(folder / "training_args.bin", "");
@@ -159,7 +159,7 @@ TEST(Layout, PickleFilesAreNamedAndNotOpened) {
 }
 
 TEST(Layout, SeveralCheckpointsAreRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft().random("w", {4, 4}, 1).write(folder / "checkpoint-500/model.safetensors");
   EXPECT_EQ(open_checkpoint(folder.path()).files.size(), 1u);
   Draft().random("w", {4, 4}, 2).write(folder / "checkpoint-1000/model.safetensors");
@@ -168,7 +168,7 @@ TEST(Layout, SeveralCheckpointsAreRefused) {
 }
 
 TEST(Layout, WhatIsNoCheckpointIsTold) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_THAT(why_no_checkpoint(folder / "none"), HasSubstr("none: no such file or folder"));
   EXPECT_FALSE(holds_checkpoint(folder.path()));
   EXPECT_THAT(why_no_checkpoint(folder.path()),

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint {
 namespace {
 
-using test::TemporaryFolder;
 using testing::HasSubstr;
 
 struct Mistake {
@@ -19,7 +19,7 @@ struct Mistake {
 class Mistakes : public testing::TestWithParam<Mistake> {};
 
 TEST_P(Mistakes, AreNamedWithTheirPlace) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   test::write_text(folder / "r.json", GetParam().text);
   EXPECT_THAT(
       test::error_text([&] { read_rules_file(folder / "r.json"); }, trace::ErrorKind::kUsage),
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 TEST(RulesFile, SaysWhatIsInIt) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   test::write_text(folder / "r.json", R"json({"replicated": ["**.norm.weight"],
       "separate": "rank_[0-9]+(_[0-9]+)?", "tied": [["a", "b"]],
       "accept": {"frozen": ["vision.**"]}})json");

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint {
 namespace {
 
 using test::Draft;
 using test::error_text;
-using test::TemporaryFolder;
 using test::write_raw;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Safetensors, TellsWhatIsInAFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft draft;
   draft.metadata["format"] = "pt";
   draft.floats("b", {2, 3}, {1, 2, 3, 4, 5, 6})
@@ -47,13 +47,13 @@ TEST(Safetensors, TellsWhatIsInAFile) {
 }
 
 TEST(Safetensors, TakesAHeaderPaddedWithBlanks) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_raw(folder / "x", R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   )", 1);
   EXPECT_EQ(read_header(folder / "x").tensors.size(), 1u);
 }
 
 TEST(Safetensors, TakesAFileWithoutTensors) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_raw(folder / "x", "{}", 0);
   EXPECT_TRUE(read_header(folder / "x").tensors.empty());
 }
@@ -67,7 +67,7 @@ struct BadHeader {
 class BadHeaders : public testing::TestWithParam<BadHeader> {};
 
 TEST_P(BadHeaders, AreNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder / "x.safetensors";
   write_raw(path, GetParam().header, GetParam().data_bytes);
   EXPECT_THAT(
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 TEST(BadFiles, AreNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder / "x.safetensors";
   const auto fault = [&] { return error_text([&] { read_header(path); }); };
   EXPECT_THAT(fault(), HasSubstr("cannot be opened: No such file"));
@@ -143,7 +143,7 @@ TEST(BadFiles, AreNamed) {
 }
 
 TEST(BadFiles, AreNamedAtEachLength) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder / "x.safetensors";
   const std::string whole = test::healthy_model(1, 1).bytes();
   for (size_t length = 0; length < whole.size(); length += 37) {
@@ -155,7 +155,7 @@ TEST(BadFiles, AreNamedAtEachLength) {
 }
 
 TEST(BadFiles, ThatShrinkWhileTheyAreReadAreNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder / "x.safetensors";
   test::healthy_model(1, 1).write(path);
   const FileHeader header = read_header(path);

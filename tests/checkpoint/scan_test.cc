@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint::test {
 namespace {
@@ -19,7 +20,7 @@ using testing::Not;
 using testing::StartsWith;
 
 TEST(Report, OpensWithItsCoverage) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft draft = healthy_model(1, 1);
   draft.add("ids", "I64", {2}, std::string(16, '\0'));
   draft.write(folder / "model.safetensors");
@@ -34,7 +35,7 @@ TEST(Report, OpensWithItsCoverage) {
 }
 
 TEST(Report, TellsTheFirstFindingsAndCountsTheOthers) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft draft;
   for (int layer = 0; layer < 10; ++layer) {
     draft.filled("layers." + std::to_string(layer) + ".weight", {2, 2}, 1.0f);
@@ -50,7 +51,7 @@ TEST(Report, TellsTheFirstFindingsAndCountsTheOthers) {
 }
 
 TEST(Report, IsAnObjectInJson) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft draft = healthy_model(1, 1);
   draft.set("lm_head.weight", 9, std::numeric_limits<float>::infinity());
   draft.write(folder / "model.safetensors");
@@ -67,7 +68,7 @@ TEST(Report, IsAnObjectInJson) {
 }
 
 TEST(Report, OfNothingIsUnresolved) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft().write(folder / "model.safetensors");
   const Report report = scan_with(folder.path());
   EXPECT_EQ(report.kind, compare::VerdictKind::kUnresolved);
@@ -76,7 +77,7 @@ TEST(Report, OfNothingIsUnresolved) {
 }
 
 TEST(Report, DoesNotComeOfHalfTheData) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Draft().random("a", {4, 4}, 1).write(folder / "rank-0.safetensors");
   Draft().random("a", {4, 4}, 1).write(folder / "rank-1.safetensors");
   fs::resize_file(folder / "rank-1.safetensors", fs::file_size(folder / "rank-1.safetensors") - 1);
@@ -91,7 +92,7 @@ int64_t peak_kilobytes() {
 }
 
 TEST(Memory, DoesNotGrowWithTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   constexpr int64_t kElements = int64_t{1} << 27;  // 256 MiB that the disk does not hold
   const auto path = folder / "model.safetensors";
   write_raw(path,

@@ -18,17 +18,6 @@ int64_t elements_of(const std::vector<int64_t>& shape) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "nanhunt-checkpoint-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Draft& Draft::add(const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
                   const std::string& bytes) {
   const auto known = std::find_if(tensors_.begin(), tensors_.end(),

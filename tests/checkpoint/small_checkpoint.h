@@ -18,20 +18,6 @@ namespace nanhunt::checkpoint::test {
 
 namespace fs = std::filesystem;
 
-// A folder of its own that is removed at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
 struct DraftTensor {
   std::string name, dtype;
   std::vector<int64_t> shape;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::checkpoint::test {
 namespace {
@@ -26,7 +27,7 @@ class Values : public testing::Test {
     return scan_with(file_);
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   fs::path file_ = folder_ / "model.safetensors";
   Draft draft_ = healthy_model(3, 1);
 };

@@ -3,9 +3,10 @@
 #include "cli/capture_price.h"
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include <nlohmann/json.hpp>
+
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::cli {
 namespace {
@@ -15,13 +16,6 @@ using testing::Not;
 
 class Price : public testing::Test {
  protected:
-  Price() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "nanhunt_price.XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Price() override { std::filesystem::remove_all(folder_); }
-
   // Two records of 8 and 4 BF16 elements for each of two ranks.
   void write_step(int64_t step) const {
     for (const int32_t rank : {0, 1}) {
@@ -42,18 +36,18 @@ class Price : public testing::Test {
         segment.records.push_back(record);
       }
       segment.values.resize(segment.records.size());
-      trace::write_segment(folder_, segment);
+      trace::write_segment(folder_.path(), segment);
     }
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(Price, CountsOneStepOfOneRank) {
   write_step(0);
   write_step(1);
-  const CapturePrice price = price_of(trace::TraceReader(folder_));
-  const std::filesystem::path file = trace::segment_path(folder_, {1, 0, 0});
+  const CapturePrice price = price_of(trace::TraceReader(folder_.path()));
+  const std::filesystem::path file = trace::segment_path(folder_.path(), {1, 0, 0});
   EXPECT_EQ(price.ranks, 2);
   EXPECT_EQ(price.records, 2);
   EXPECT_EQ(price.tensor_bytes, 24);
@@ -64,7 +58,7 @@ TEST_F(Price, CountsOneStepOfOneRank) {
 
 TEST_F(Price, OneStepAloneTellsNoTime) {
   write_step(0);
-  const CapturePrice price = price_of(trace::TraceReader(folder_));
+  const CapturePrice price = price_of(trace::TraceReader(folder_.path()));
   EXPECT_EQ(price.step_seconds, 0);
   EXPECT_EQ(price.step_factor(), 0);
   EXPECT_THAT(to_text(price, {}), HasSubstr("cannot be told"));

@@ -4,9 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
+
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::cli {
 namespace {
@@ -16,12 +17,6 @@ using testing::HasSubstr;
 
 class DoctorPython : public testing::Test {
  protected:
-  DoctorPython()
-      : folder_(fs::path(testing::TempDir()) / ("doctor_python_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~DoctorPython() override { fs::remove_all(folder_); }
-
   std::string python(const std::string& prints, int status = 0) const {
     const fs::path program = folder_ / "python";
     std::ofstream(program) << "#!/bin/sh\nprintf '" << prints << "'\nexit " << status << "\n";
@@ -37,7 +32,7 @@ class DoctorPython : public testing::Test {
     return file;
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 constexpr char kTorch[] =

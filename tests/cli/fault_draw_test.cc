@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::cli {
@@ -14,10 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path write_case(const std::string& name, const std::string& fault) {
-  const fs::path file = fs::path(::testing::TempDir()) / (name + ".case");
+// Draws from a case file with these lines under [fault].
+DrawnFault drawn_from(const std::string& fault, uint64_t seed) {
+  const ScratchFolder folder;
+  const fs::path file = folder / "some.case";
   std::ofstream(file) << "subject = x\n[fault]\n" << fault;
-  return file;
+  return read_fault(file, seed);
 }
 
 TEST(FaultDraw, IsThePublishedGenerator) {
@@ -27,10 +30,9 @@ TEST(FaultDraw, IsThePublishedGenerator) {
 }
 
 TEST(FaultDraw, StaysInRangeAndReachesAllOfIt) {
-  const fs::path file = write_case("draw_range", "name = n\nlayer = draw 2..4\nrank = 7\n");
   std::set<int64_t> layers;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    const DrawnFault fault = read_fault(file, seed);
+    const DrawnFault fault = drawn_from("name = n\nlayer = draw 2..4\nrank = 7\n", seed);
     layers.insert(fault.numbers.at("layer"));
     EXPECT_EQ(fault.numbers.at("rank"), 7);
   }
@@ -38,26 +40,25 @@ TEST(FaultDraw, StaysInRangeAndReachesAllOfIt) {
 }
 
 TEST(FaultDraw, DoesNotHangOnTheOrderOfKeys) {
-  const fs::path one = write_case("draw_order", "layer = draw 0..99\nstep = draw 0..99\n");
-  const DrawnFault first = read_fault(one, 5);
-  const fs::path other = write_case("draw_order", "step = draw 0..99\nlayer = draw 0..99\n");
-  EXPECT_EQ(read_fault(other, 5).numbers, first.numbers);
-  EXPECT_NE(read_fault(other, 6).numbers, first.numbers);
+  const DrawnFault first = drawn_from("layer = draw 0..99\nstep = draw 0..99\n", 5);
+  const std::string other = "step = draw 0..99\nlayer = draw 0..99\n";
+  EXPECT_EQ(drawn_from(other, 5).numbers, first.numbers);
+  EXPECT_NE(drawn_from(other, 6).numbers, first.numbers);
 }
 
 TEST(FaultDraw, RefusesWhatIsNoRange) {
-  EXPECT_THROW(read_fault(write_case("draw_bad", "layer = draw 3\n"), 1), trace::Error);
-  EXPECT_THROW(read_fault(write_case("draw_bad", "layer = draw 3..2\n"), 1), trace::Error);
-  EXPECT_THROW(read_fault(write_case("draw_bad", "layer = some\n"), 1), trace::Error);
+  EXPECT_THROW(drawn_from("layer = draw 3\n", 1), trace::Error);
+  EXPECT_THROW(drawn_from("layer = draw 3..2\n", 1), trace::Error);
+  EXPECT_THROW(drawn_from("layer = some\n", 1), trace::Error);
 }
 
 TEST(FaultDraw, WritesWhatTheSubjectReads) {
-  const fs::path file = fs::path(::testing::TempDir()) / "draw_side/side.json";
+  const ScratchFolder folder;
+  const fs::path file = folder / "below/side.json";
   write_fault_file({"n", {{"layer", 3}}}, file);
   std::ifstream stream(file);
   const auto fields = nlohmann::json::parse(stream);
   EXPECT_EQ(fields, (nlohmann::json{{"name", "n"}, {"layer", 3}}));
-  fs::remove_all(file.parent_path());
 }
 
 TEST(FillIn, KnowsNumbersSumsAndChoices) {

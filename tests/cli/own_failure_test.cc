@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::cli {
 namespace {
@@ -29,14 +30,6 @@ std::string text_of(const fs::path& file) {
 
 class Script : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::replace(name.begin(), name.end(), '/', '_');
-    out_ = fs::path(::testing::TempDir()) / ("script_" + name);
-    fs::remove_all(out_);
-  }
-  void TearDown() override { fs::remove_all(out_); }
-
   int call(const std::string& command, const Names& words = {}) {
     Names all = {command, (kExample / GetParam()).string(), "--out", out_.string()};
     all.insert(all.end(), words.begin(), words.end());
@@ -49,7 +42,8 @@ class Script : public ::testing::TestWithParam<std::string> {
   }
   json verdict() { return json::parse(text_of(out_ / "verdict.json")); }
 
-  fs::path out_;
+  const ScratchFolder scratch_;
+  const fs::path out_ = scratch_ / "out";
   std::string printed_, told_;
 };
 

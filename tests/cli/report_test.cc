@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "compare/verdict.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::cli {
 namespace {
@@ -20,17 +21,11 @@ using ::testing::HasSubstr;
 class Report : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) /
-        ("report_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     compare::Verdict verdict;
     verdict.kind = compare::VerdictKind::kFails;
     verdict.reason = "exit status 3 & more";
     std::ofstream(folder_ / "verdict.json") << compare::to_json(verdict).dump(2);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   int call(const std::vector<std::string>& words) {
     ::testing::internal::CaptureStdout();
@@ -46,12 +41,12 @@ class Report : public ::testing::Test {
     return text.str();
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
   std::string out_, err_;
 };
 
 TEST_F(Report, WritesThePageBesideTheResult) {
-  EXPECT_EQ(call({"report", folder_.string()}), 0) << err_;
+  EXPECT_EQ(call({"report", folder_.path().string()}), 0) << err_;
   EXPECT_EQ(out_, (folder_ / "verdict.html").string() + "\n");
   EXPECT_THAT(text_of(folder_ / "verdict.html"), HasSubstr("fails: exit status 3 &amp; more"));
 }
@@ -71,8 +66,9 @@ TEST_F(Report, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_THAT(err_, HasSubstr("empty: no result"));
   EXPECT_EQ(call({"report", (folder_ / "none").string()}), 3);
   EXPECT_EQ(call({"report"}), 2);
-  EXPECT_EQ(call({"report", folder_.string(), "--out", folder_.string()}), 2);
-  EXPECT_EQ(call({"report", folder_.string(), "--out", (folder_ / "no/such/x.html").string()}), 4);
+  EXPECT_EQ(call({"report", folder_.path().string(), "--out", folder_.path().string()}), 2);
+  EXPECT_EQ(
+      call({"report", folder_.path().string(), "--out", (folder_ / "no/such/x.html").string()}), 4);
 }
 
 }  // namespace

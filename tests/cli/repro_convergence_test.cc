@@ -2,7 +2,6 @@
 // `nanhunt repro` at the convergence level as a user calls it: options, exit statuses, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::cli {
 namespace {
@@ -27,13 +27,7 @@ struct Result {
 
 class ReproConvergence : public testing::Test {
  protected:
-  // Tests run beside each other, each in a process of its own.
-  ReproConvergence()
-      : own_(fs::path(testing::TempDir()) / ("repro_" + std::to_string(getpid()))),
-        folder_(own_ / "lr=0.1") {
-    fs::create_directories(folder_);
-  }
-  ~ReproConvergence() override { fs::remove_all(own_); }
+  ReproConvergence() { fs::create_directories(folder_); }
 
   // Ten steps whose loss is the number; the last step's is `last`.
   std::string put(const std::string& name, double loss, const std::string& last = "") {
@@ -72,7 +66,8 @@ class ReproConvergence : public testing::Test {
     result.err = testing::internal::GetCapturedStderr();
     return result;
   }
-  fs::path own_, folder_;
+  const ScratchFolder own_;
+  const fs::path folder_ = own_ / "lr=0.1";
 };
 
 TEST_F(ReproConvergence, DecisionsAreExitStatuses) {

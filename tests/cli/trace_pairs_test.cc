@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/segment.h"
 
 namespace nanhunt::cli {
@@ -12,9 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path write_trace(const std::string& name, uint64_t digest, int64_t first_sequence) {
-  const fs::path folder = fs::path(::testing::TempDir()) / name;
-  fs::remove_all(folder);
+fs::path write_trace(const fs::path& folder, uint64_t digest, int64_t first_sequence) {
   trace::Record record;
   record.what.site = "fc1";
   record.what.role = "output";
@@ -31,20 +30,21 @@ fs::path write_trace(const std::string& name, uint64_t digest, int64_t first_seq
 }
 
 TEST(DigestDifference, HoldsDigestsAgainstEachOther) {
-  const trace::TraceReader a(write_trace("digests_a", 7, 0)), b(write_trace("digests_b", 7, 0)),
-      c(write_trace("digests_c", 8, 0));
+  const ScratchFolder folder;
+  const trace::TraceReader a(write_trace(folder / "a", 7, 0)), b(write_trace(folder / "b", 7, 0)),
+      c(write_trace(folder / "c", 8, 0));
   EXPECT_EQ(digest_difference(a, b), "");
   EXPECT_EQ(digest_difference(a, c),
             "step 0 fc1 forward output rank 0 microbatch -1 has another value digest");
 }
 
 TEST(FileThatHolds, SearchesAllBytes) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "bytes/below";
+  const ScratchFolder scratch;
+  const fs::path folder = scratch / "below";
   fs::create_directories(folder);
   std::ofstream(folder / "file", std::ios::binary) << std::string("\0\1needle\0", 9);
-  EXPECT_EQ(file_that_holds(folder.parent_path(), "needle"), (folder / "file").string());
-  EXPECT_EQ(file_that_holds(folder.parent_path(), "haystack"), "");
-  fs::remove_all(folder.parent_path());
+  EXPECT_EQ(file_that_holds(scratch.path(), "needle"), (folder / "file").string());
+  EXPECT_EQ(file_that_holds(scratch.path(), "haystack"), "");
 }
 
 }  // namespace

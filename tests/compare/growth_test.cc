@@ -7,6 +7,7 @@
 #include "compare/judge_sources.h"
 #include "tests/compare/small_model.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -48,7 +49,7 @@ class Growth : public testing::Test {
     return trace::TraceReader(folder_.path() / name);
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 const char* const kUnit = "error out over error in";

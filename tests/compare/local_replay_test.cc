@@ -9,6 +9,7 @@
 
 #include "compare/judge.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -107,7 +108,7 @@ Factor wrong_at(const std::string& site) {
 }
 
 Verdict scan_of(const Factor& wrong, int ranks = 1) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Block(wrong, ranks).write(folder.path());
   return scan(trace::TraceReader(folder.path()), thresholds());
 }
@@ -134,7 +135,7 @@ TEST(LocalReplay, AFactorOf1001IsProvenWithoutReference) {
 }
 
 TEST(LocalReplay, CanBeLeftOut) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Block(wrong_at("fc")).write(folder.path());
   JudgeOptions options;
   options.replay = false;
@@ -186,7 +187,7 @@ TEST(LocalReplay, TellsWhichOfTwoCopiesIsWrong) {
 }
 
 Verdict compare_of(Block candidate, Block reference) {
-  const TemporaryFolder a, b;
+  const ScratchFolder a, b;
   candidate.write(a.path());
   reference.write(b.path());
   const auto envelope = envelope_around(reference.source(), 1e-3);

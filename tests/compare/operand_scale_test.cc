@@ -9,6 +9,7 @@
 
 #include "compare/judge.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -86,7 +87,7 @@ class OperandScale : public testing::Test {
   }
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 Edit adds(float size) {

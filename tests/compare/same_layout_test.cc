@@ -9,6 +9,7 @@
 
 #include "compare/judge_sources.h"
 #include "tests/compare/small_model.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::compare::test {
@@ -79,7 +80,7 @@ TEST(SameLayout, AFailureOfBothIsNoDifference) {
 }
 
 TEST(SameLayout, ValuesTellTheElement) {
-  const TemporaryFolder mine, other;
+  const ScratchFolder mine, other;
   build(with_lost_bit()).write(mine.path());
   build({.tp = 2}).write(other.path());
   const trace::TraceReader a(mine.path()), b(other.path());

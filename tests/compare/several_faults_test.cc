@@ -11,6 +11,7 @@
 #include "compare/judge.h"
 #include "compare/judge_sources.h"
 #include "tests/compare/small_model.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -102,7 +103,7 @@ nlohmann::json verdict_at(std::chrono::hours later) {
   model.edit = [](const Tap& tap, Values& values) {
     if (is_at(tap, kPlaces[1]) || is_at(tap, kPlaces[3])) values[0] = NAN;
   };
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   build(model).write(folder.path());
   auto when = std::filesystem::file_time_type::clock::now();
   int files = 0;

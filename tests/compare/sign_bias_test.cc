@@ -10,6 +10,7 @@
 
 #include "compare/judge.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -86,7 +87,7 @@ class SignBias : public testing::Test {
     return values;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 constexpr const char* kUnit = "excess of one sign over root n";

@@ -3,6 +3,7 @@
 
 #include "compare/judge.h"
 #include "compare/judge_sources.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 
@@ -19,7 +20,7 @@ Verdict verdict_of(const TraceBuilder& candidate, const TraceBuilder& reference,
     const auto mine = candidate.source("candidate"), other = reference.source("reference");
     return judge_sources(mine, &other, thresholds(), options);
   }
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   candidate.write(folder.path() / "candidate");
   reference.write(folder.path() / "reference");
   const trace::TraceReader mine(folder.path() / "candidate"), other(folder.path() / "reference");
@@ -33,7 +34,7 @@ Verdict verdict_of(const Edit& edit, bool values, int tp) {
 }
 
 Verdict scan_with_values(const TraceBuilder& builder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path() / "trace");
   return scan(trace::TraceReader(folder.path() / "trace"), thresholds());
 }

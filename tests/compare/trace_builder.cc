@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compare/trace_builder.h"
 
-#include <unistd.h>
-
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -260,18 +258,6 @@ void TraceBuilder::write(const std::filesystem::path& folder, bool values) const
       trace::write_segment(folder, segment);
     }
   }
-}
-
-TemporaryFolder::TemporaryFolder() {
-  static int made = 0;
-  path_ = std::filesystem::temp_directory_path() /
-          ("nanhunt-compare-" + std::to_string(::getpid()) + "-" + std::to_string(made++));
-  std::filesystem::create_directories(path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 oracle::Thresholds thresholds() {

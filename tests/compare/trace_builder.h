@@ -79,17 +79,6 @@ class TraceBuilder {
   int64_t current_ = 0;
 };
 
-// A folder under the test's temporary directory, empty, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 oracle::Thresholds thresholds();
 // Pools for every place of the trace: healthy norm, row, column and element deviations around that
 // size.

@@ -8,6 +8,7 @@
 
 #include "compare/judge_sources.h"
 #include "tests/compare/small_model.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::compare::test {
 namespace {
@@ -95,7 +96,7 @@ TEST(ZoomSites, NamesWhatTheOriginConsumed) {
     if (tap.site == "fc2" && tap.phase == trace::Phase::kForward && tap.role == "output")
       values[0] = NAN;
   };
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   build(model).write(folder.path() / "trace");
   const trace::TraceReader reader(folder.path() / "trace");
   const Verdict verdict = scan(reader, thresholds());
@@ -120,7 +121,7 @@ TEST(ZoomSites, NamesTheMaskOfPositions) {
   builder.add({0, "data", trace::Phase::kForward, "loss_mask"}, ones, placement);
   builder.add({0, "others", trace::Phase::kForward, "loss_mask"}, ones, copies({16}));
   builder.add({0, "norm"}, {NAN, 1}, copies({2}));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path(), false);
   const trace::TraceReader reader(folder.path());
   EXPECT_THAT(zoom_sites(reader, scan(reader, thresholds())), testing::ElementsAre("data", "norm"));
@@ -128,7 +129,7 @@ TEST(ZoomSites, NamesTheMaskOfPositions) {
 
 TEST(ZoomPhases, EndWithTheOrigin) {
   SmallModel model{.tp = 2};
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   build(model).write(folder.path() / "trace", false);
   const trace::TraceReader reader(folder.path() / "trace");
   Verdict verdict = nan_verdict("fc2");

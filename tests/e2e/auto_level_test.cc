@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -54,7 +55,7 @@ struct Measured {
 };
 
 Measured hunt_deep(const std::string& level, const std::string& fault) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path file = folder / "deep.case";
   write(file, "subject = " + (cases_folder() / "mini.subject").string() + "\n" + kDeep + fault);
   Measured measured;
@@ -112,7 +113,7 @@ class FailsOnce : public testing::Test {
   }
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(FailsOnce, KeepsTheAnswerOfTheFirstRunAndSaysSo) {

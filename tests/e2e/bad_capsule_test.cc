@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/e2e/small_disk.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -27,7 +28,7 @@ Ended mini(std::vector<std::string> more) {
 class BadCapsule : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    saved_ = new TemporaryFolder;
+    saved_ = new ScratchFolder;
     for (const char* name : {"good", "other"}) {
       const Ended ended = mini({"--layers=1", "--tp=2", "--steps=4", "--capsule-every=2",
                                 "--capsules=" + (*saved_ / name).string()});
@@ -66,11 +67,11 @@ class BadCapsule : public testing::Test {
     EXPECT_EQ(nanhunt({"scan", bad.string() + "@2"}).status, 0);
   }
 
-  static TemporaryFolder* saved_;
-  TemporaryFolder folder_;
+  static ScratchFolder* saved_;
+  ScratchFolder folder_;
 };
 
-TemporaryFolder* BadCapsule::saved_ = nullptr;
+ScratchFolder* BadCapsule::saved_ = nullptr;
 
 TEST_F(BadCapsule, TheTwinIsTaken) {
   const fs::path good = *saved_ / "good";

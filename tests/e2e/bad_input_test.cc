@@ -9,6 +9,7 @@
 
 #include "tests/e2e/small_disk.h"
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -40,7 +41,7 @@ std::string bundled(const std::string& name) {
 class CommandLine : public testing::TestWithParam<Refusal> {};
 
 TEST_P(CommandLine, IsRefused) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   std::vector<std::string> words = GetParam().words;
   if (words.front() == "run" || words.front() == "capture")
     words.insert(words.end(), {"--out", (work / "out").string()});
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
 class CaseFile : public testing::TestWithParam<Refusal> {};
 
 TEST_P(CaseFile, IsRefusedWithItsLine) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   fs::copy_file(cases_folder() / "mini.subject", folder / "mini.subject");
   std::string text = "subject = mini.subject\n";
   for (const std::string& line : GetParam().words) text += line + "\n";
@@ -131,7 +132,7 @@ class BrokenTrace : public testing::Test {
     return files;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   fs::path trace_;
 };
 
@@ -176,7 +177,7 @@ TEST_F(BrokenTrace, NewerTraceIsNamed) {
 // ---- subjects
 
 // The bundled subject behind one of the scripts in data/.
-Ended run_behind(const std::string& script, const TemporaryFolder& folder,
+Ended run_behind(const std::string& script, const ScratchFolder& folder,
                  const std::vector<std::string>& more = {}) {
   std::string subject = read(cases_folder() / "mini.subject");
   const std::string command = "command = ";
@@ -191,26 +192,26 @@ Ended run_behind(const std::string& script, const TemporaryFolder& folder,
 }
 
 TEST(Subject, ThatCrashesIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   expect_refusal(run_behind("crashes.sh", folder), kUnreadable,
                  "failing side left no trace: killed by SIGSEGV");
   EXPECT_FALSE(fs::exists(folder / "out/verdict.json"));
 }
 
 TEST(Subject, ThatIsKilledIsNamedWithItsLastWords) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   expect_refusal(run_behind("is_killed.sh", folder), kUnreadable,
                  "failing side left no trace: killed by SIGKILL: working");
 }
 
 TEST(Subject, ThatHangsIsEnded) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   expect_refusal(run_behind("hangs.sh", folder, {"--timeout", "0.5"}), kUnreadable,
                  "no end within its time limit");
 }
 
 TEST(Subject, ThatIgnoresAToggleIsToldSo) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Ended ended = run_behind("ignores_toggle.sh", folder);
   EXPECT_EQ(ended.status, kCannotTell) << ended.errors;
   EXPECT_THAT(ended.output, HasSubstr("layout.sp was asked to be on, the trace shows off"));

@@ -12,6 +12,7 @@
 
 #include "capsule/load.h"
 #include "tests/e2e/program.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 #include "trace/tiling.h"
 
@@ -77,7 +78,7 @@ class CapsuleKill : public testing::TestWithParam<int> {};
 
 TEST_P(CapsuleKill, LeavesWholeCapsulesAndSaysWhatIsMissing) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path capsules = folder / "capsules";
   Program run(words(capsules, 1000));
   ASSERT_TRUE(reached(run, 1 + static_cast<int>(random() % 3)));

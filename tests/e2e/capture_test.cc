@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -35,7 +36,7 @@ int steps_in(const std::string& trace) {
 const std::vector<std::string> kRing = {"--steps", "9", "--ring", "1", "--trigger", "nonfinite"};
 
 TEST(Ring, WritesTheStepWithTheNan) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Ended captured = capture("one_rank_nan", work.path(), kRing);
   ASSERT_EQ(captured.status, 0) << captured.errors;
   EXPECT_THAT(captured.output, HasSubstr("ring: nonfinite fired in step "));
@@ -49,7 +50,7 @@ TEST(Ring, WritesTheStepWithTheNan) {
 }
 
 TEST(Ring, SaysThatNothingFired) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   std::vector<std::string> words = kRing;
   words.push_back("--healthy");
   const Ended captured = capture("one_rank_nan", work.path(), words);
@@ -63,14 +64,14 @@ TEST(Ring, SaysThatNothingFired) {
 }
 
 TEST(Ring, OffWritesAllSteps) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Ended captured = capture("one_rank_nan", work.path(), {"--steps", "4", "--healthy"});
   EXPECT_EQ(steps_in(trace_in(captured)), 4) << captured.errors;
   EXPECT_EQ(captured.output.find("ring:"), std::string::npos);
 }
 
 TEST(Plan, PricesFromTwoSteps) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Ended text = capture("clean", work.path(), {"--plan", "--steps", "1000"});
   ASSERT_EQ(text.status, 0) << text.errors;
   EXPECT_THAT(text.output, HasSubstr("records per step and rank: "));

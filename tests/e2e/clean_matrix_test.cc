@@ -11,6 +11,7 @@
 
 #include "tests/e2e/verdict_json.h"
 #include "tests/e2e/zero_findings.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -153,7 +154,7 @@ const std::vector<std::string> kLayoutAlone = {
 
 // The must-fail twin: the same command with a fault planted from outside finds it.
 TEST(CleanMatrixTwin, FindsWhatIsPlanted) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write(folder / "side.json", R"({"name": "norm_grad_not_summed", "step": 1})");
   const Hunted hunted =
       hunt(cases_folder() / "clean.case", words_of({"2", "on", "1", "bf16", "1", kLayoutAlone}),

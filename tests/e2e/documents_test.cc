@@ -7,6 +7,7 @@
 
 #include "tests/e2e/program.h"
 #include "tests/e2e/quoted_output.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -32,7 +33,7 @@ class Documents : public testing::TestWithParam<Quoted> {
         quoted_after(read(cases_folder().parent_path() / quoted.document),
                      joined({quoted.program, quoted.verb, "cases/"}) + quoted.the_case);
     EXPECT_TRUE(block.has_value());
-    const TemporaryFolder folder;
+    const ScratchFolder folder;
     const fs::path file = cases_folder() / quoted.the_case,
                    out = folder.path() / "nanhunt-out" / (file.filename().string() + "-00000000");
     std::vector<std::string> words{quoted.verb, file.string(), "--out", out.string()};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -20,7 +21,7 @@ Ended run_case(const std::string& name, const fs::path& out,
 }
 
 TEST(FirstExample, EndsWithAVerdictThatNamesThePlantedPlace) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Ended ended = run_case("b01_norm_grad_not_summed", work.path());
   EXPECT_EQ(ended.status, 1) << ended.errors;
   const size_t ticket = ended.output.find("---- nanhunt ----");
@@ -35,7 +36,7 @@ TEST(FirstExample, EndsWithAVerdictThatNamesThePlantedPlace) {
 
 // The must-fail twin: the same command without the fault.
 TEST(FirstExample, IsCleanWhenHealthy) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Ended ended = run_case("b01_norm_grad_not_summed", work.path(), {"--healthy"});
   EXPECT_EQ(ended.status, 0) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("verdict:   clean"));
@@ -43,7 +44,7 @@ TEST(FirstExample, IsCleanWhenHealthy) {
 
 // What is planted is told to the children alone, and another draw is not taken for this one.
 TEST(Draw, IsMadeAgainWithAnotherSeed) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   for (const std::string seed : {"1", "2"}) {
     const Hunted hunted = capture_and_scan("b27_clip_on_one_rank", work.path(), {"--seed", seed});
     EXPECT_EQ(hunted.status, 1) << hunted.describe();
@@ -68,7 +69,7 @@ class RaceAtLevel : public testing::TestWithParam<const char*> {};
 
 // Capture changes no timing that the race hangs on.
 TEST_P(RaceAtLevel, IsFound) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Hunted hunted = capture_and_scan("race", work.path(), {"--level", GetParam()});
   EXPECT_EQ(hunted.status, 1) << hunted.describe();
   EXPECT_THAT(hunted.place(), EndsWith(".weight post_collective main_grad"));
@@ -77,7 +78,7 @@ TEST_P(RaceAtLevel, IsFound) {
 }
 
 TEST_P(RaceAtLevel, IsNotFoundWhereThereIsNone) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Hunted hunted = capture_and_scan("race", work.path(), {"--healthy", "--level", GetParam()});
   EXPECT_EQ(hunted.status, 0) << hunted.describe();
 }

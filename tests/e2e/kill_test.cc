@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -108,7 +109,7 @@ class LongRun {
     return added;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   Program launcher_;
 };
 
@@ -179,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, OtherEnds,
 
 // The must-fail twin: a run that nobody kills has nothing incomplete.
 TEST(KillTwin, WholeRunIsClean) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string trace = (folder / "trace").string();
   const Ended ended = run({(build_folder() / "cases/mini/mini").string(), "--steps=2", "--tp=2",
                            "--dp=2", "--ranks=processes"},

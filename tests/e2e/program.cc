@@ -36,17 +36,6 @@ std::vector<std::string> environment_with(const Environment& added) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "nanhunt-e2e-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Program::Program(const std::vector<std::string>& words, const Environment& added) {
   std::vector<std::string> arguments = words, entries = environment_with(added);
   posix_spawn_file_actions_t actions;

@@ -9,23 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::e2e {
 
 namespace fs = std::filesystem;
-
-// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 using Environment = std::map<std::string, std::string>;
 
@@ -48,7 +36,7 @@ class Program {
   Ended wait();
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   pid_t pid_ = -1;
   int wait_status_ = 0;
 };

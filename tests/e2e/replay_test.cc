@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -27,7 +28,7 @@ Words full(const Words& settings) {
 class HealthyStep : public testing::TestWithParam<Words> {};
 
 TEST_P(HealthyStep, FollowsFromItsOperands) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Hunted hunted = capture_and_scan("clean", work.path(), full(GetParam()));
   EXPECT_EQ(hunted.status, 0) << hunted.describe();
   EXPECT_GE(hunted.replayed, 300);
@@ -55,7 +56,7 @@ struct Planted {
 class FaultInsideAnOp : public testing::TestWithParam<Planted> {};
 
 TEST_P(FaultInsideAnOp, IsFoundWithoutAReference) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Hunted hunted =
       capture_and_scan(GetParam().name, work.path(), {"--level", "full", "--seed", "1"});
   EXPECT_EQ(hunted.status, 1) << hunted.describe();
@@ -64,7 +65,7 @@ TEST_P(FaultInsideAnOp, IsFoundWithoutAReference) {
 }
 
 TEST_P(FaultInsideAnOp, IsNotFoundWhereThereIsNone) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   const Hunted hunted = capture_and_scan(GetParam().name, work.path(),
                                          {"--level", "full", "--seed", "1", "--healthy"});
   EXPECT_EQ(hunted.status, 0) << hunted.describe();

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::e2e {
 
 std::string Reported::different_parts() const {
@@ -36,7 +38,7 @@ Reported reported(const std::vector<std::string>& words) {
 }
 
 Reported repro(const fs::path& the_case, const std::vector<std::string>& more) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   std::vector<std::string> words{the_case.string(), "--out", (work / "work").string()};
   words.insert(words.end(), more.begin(), more.end());
   return reported(words);

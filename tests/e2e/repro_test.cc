@@ -6,6 +6,7 @@
 
 #include "tests/e2e/reported.h"
 #include "tests/e2e/verdict_json.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -170,7 +171,7 @@ class CaseFromACapsule : public testing::Test {
   }
   Hunted hunted(const std::vector<std::string>& more) { return hunt(folder_ / "late.case", more); }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(CaseFromACapsule, TheLateStepIsFound) {
@@ -185,7 +186,7 @@ TEST_F(CaseFromACapsule, ItsTwinIsClean) {
 }
 
 TEST(ReproRefuses, ASubjectWithoutCapsules) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Ended ended = nanhunt({"repro", (cases_folder() / "shared_code" / "healthy.case").string(),
                                "--steps=2", "--out", (folder / "work").string()});
   EXPECT_EQ(ended.status, 2);
@@ -200,7 +201,7 @@ TEST(ReproReplay, AFailureThatRepeatsIsEqual) {
 }
 
 TEST(ReproRefuses, CurvesThatCannotBeMade) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string file = (cases_folder() / "resume" / "b33_step_not_restored.case").string();
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
       {{"--margin=2sd"}, "--margin needs --seeds"},
@@ -222,7 +223,7 @@ TEST(ReproRefuses, CurvesThatCannotBeMade) {
 }
 
 TEST(ReproRefuses, AStepThatIsNotInsideTheCase) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Ended ended =
       nanhunt({"repro", (cases_folder() / "resume" / "b33_step_not_restored.case").string(),
                "--at=4", "--out", (folder / "work").string()});

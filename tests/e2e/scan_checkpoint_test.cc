@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/program.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 namespace {
@@ -47,7 +48,7 @@ class ScanCheckpoint : public testing::Test {
     more.insert(more.begin(), {"scan", (folder_ / name).string()});
     return nanhunt(more);
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(ScanCheckpoint, TakesAFileAFolderAndAFolderAbove) {

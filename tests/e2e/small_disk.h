@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/e2e/program.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::e2e {
 
@@ -25,7 +26,7 @@ class SmallDisk {
   fs::path operator/(const std::string& name) const { return folder_ / name; }
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   bool mounted_ = false;
 };
 

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::e2e {
 namespace {
 
@@ -75,7 +77,7 @@ Hunted capture_and_scan(const std::string& name, const fs::path& out,
 
 Hunted hunt(const fs::path& case_file, const std::vector<std::string>& words,
             const Environment& added) {
-  const TemporaryFolder work;
+  const ScratchFolder work;
   std::vector<std::string> all = {"run", case_file.string(), "--json", "--out",
                                   work.path().string()};
   all.insert(all.end(), words.begin(), words.end());

@@ -11,6 +11,7 @@
 #include "golden/content.h"
 #include "golden/export.h"
 #include "tests/compare/small_model.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::golden {
@@ -51,7 +52,7 @@ class GoldenFile : public testing::Test {
     return "";
   }
 
-  compare::test::TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::filesystem::path path_ = folder_.path() / "golden.json";
   Golden golden_ = small_golden();
   Written written_;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/scratch_folder.h"
+
 namespace nanhunt::e2e {
 namespace {
 
@@ -59,7 +61,7 @@ class GoldenProgram : public testing::Test {
     return traces;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::string file_ = (folder_ / "golden.json").string();
   std::string out_ = "--out=" + (folder_ / "work").string();
   std::string mini_ = (build_folder() / "cases/mini/mini").string();

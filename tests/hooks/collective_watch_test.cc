@@ -5,10 +5,10 @@
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/trace_reader.h"
 
 namespace nanhunt::hooks {
@@ -17,10 +17,8 @@ namespace {
 class Collectives : public testing::Test {
  protected:
   Collectives() {
-    std::string text = (std::filesystem::temp_directory_path() / "nanhunt-calls-XXXXXX").string();
-    folder_ = ::mkdtemp(text.data());
     trace::CapturePlan plan;
-    plan.out = folder_;
+    plan.out = folder_.path();
     recorder_.emplace(plan);
     taps_.emplace(recorder_->add_rank({}));
     taps_->begin_step(0);
@@ -32,7 +30,6 @@ class Collectives : public testing::Test {
       return point;
     });
   }
-  ~Collectives() override { std::filesystem::remove_all(folder_); }
 
   // An all-reduce in place whose work has ended or not; `wait_expected`: a wait would be seen.
   void reduce(at::Tensor tensor, bool* ended, bool wait_expected = false) {
@@ -50,10 +47,10 @@ class Collectives : public testing::Test {
     watch_->finish();
     taps_->end_step();
     recorder_->close();
-    return trace::TraceReader(folder_).read_step(0);
+    return trace::TraceReader(folder_.path()).read_step(0);
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
   std::optional<Recorder> recorder_;
   std::optional<RankTaps> taps_;
   std::optional<CollectiveWatch> watch_;

@@ -11,6 +11,7 @@
 
 #include "hooks/rank_taps.h"
 #include "hooks/recorder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::hooks {
 namespace {
@@ -29,14 +30,12 @@ at::Tensor fresh(at::ScalarType type) {
 }
 
 void take_taps(bool poison) {
+  const ScratchFolder folder;
   trace::CapturePlan plan;
-  plan.out = std::filesystem::path(testing::TempDir()) / "poison";
+  plan.out = folder.path();
   plan.poison = poison;
-  {
-    Recorder recorder(plan);
-    const RankTaps taps(recorder.add_rank({}));
-  }
-  std::filesystem::remove_all(plan.out);
+  Recorder recorder(plan);
+  const RankTaps taps(recorder.add_rank({}));
 }
 
 // In this order: poison lasts as long as the process.

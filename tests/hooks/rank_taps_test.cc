@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/trace_reader.h"
 
 namespace nanhunt::hooks {
@@ -23,16 +24,6 @@ namespace {
 
 using trace::LinkGrade;
 using trace::Phase;
-
-class Folder {
- public:
-  Folder() {
-    std::string text = (std::filesystem::temp_directory_path() / "nanhunt-taps-XXXXXX").string();
-    path = ::mkdtemp(text.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 TapPoint at_point(const std::string& site, Phase phase, const std::string& role) {
   TapPoint point;
@@ -139,9 +130,9 @@ std::set<std::string> inputs_of(const trace::Step& step, const trace::Record& re
 using Names = std::set<std::string>;
 
 TEST(RankTaps, LinksFollowTheValues) {
-  Folder folder;
-  train(plan_for(folder.path, trace::Level::kStats));
-  const trace::TraceReader reader(folder.path);
+  const ScratchFolder folder;
+  train(plan_for(folder.path(), trace::Level::kStats));
+  const trace::TraceReader reader(folder.path());
   ASSERT_EQ(reader.steps().size(), 3u);
   const trace::Step step = reader.read_step(2);
   EXPECT_TRUE(step.progress.at(0).complete);
@@ -161,17 +152,17 @@ TEST(RankTaps, LinksFollowTheValues) {
 }
 
 TEST(RankTaps, CaptureChangesNoBit) {
-  Folder stats, full;
+  const ScratchFolder stats, full;
   const auto off = train(std::nullopt);
-  const auto with_stats = train(plan_for(stats.path, trace::Level::kStats));
-  const auto with_full = train(plan_for(full.path, trace::Level::kFull));
+  const auto with_stats = train(plan_for(stats.path(), trace::Level::kStats));
+  const auto with_full = train(plan_for(full.path(), trace::Level::kFull));
   for (size_t i = 0; i < off.size(); ++i) {
     EXPECT_TRUE(at::equal(off[i], with_stats[i]));
     EXPECT_TRUE(at::equal(off[i], with_full[i]));
   }
   // The twin: the comparison sees a single changed bit.
   EXPECT_FALSE(at::equal(off[0], with_full[0].mul(1.0 + 0x1p-22)));
-  const trace::TraceReader reader(full.path);
+  const trace::TraceReader reader(full.path());
   const trace::Step last = reader.read_step(2);
   const auto recorded = reader.read_doubles(find(last, "fc1.weight", Phase::kUpdate, "param"));
   ASSERT_EQ(recorded.size(), 24u);
@@ -184,14 +175,14 @@ TEST(RankTaps, OffObservesNoOp) {
   if (at::hasGlobalCallbacks()) GTEST_SKIP() << "another test of this process has observed ops";
   train(std::nullopt);
   EXPECT_FALSE(at::hasGlobalCallbacks());
-  Folder folder;
-  train(plan_for(folder.path, trace::Level::kStats));
+  const ScratchFolder folder;
+  train(plan_for(folder.path(), trace::Level::kStats));
   EXPECT_TRUE(at::hasGlobalCallbacks());
 }
 
 TEST(RankTaps, WhatHasARecordAlreadyGetsNoNoise) {
-  Folder folder;
-  trace::CapturePlan plan = plan_for(folder.path, trace::Level::kStats);
+  const ScratchFolder folder;
+  trace::CapturePlan plan = plan_for(folder.path(), trace::Level::kStats);
   plan.perturbation = trace::Perturbation{};
   plan.perturbation->noise = {{"**", "", "", 0x1p-8}};
   Recorder recorder(plan);
@@ -205,8 +196,8 @@ TEST(RankTaps, WhatHasARecordAlreadyGetsNoNoise) {
 }
 
 TEST(RankTaps, TapReturnsTheSameTensorWithoutNoise) {
-  Folder folder;
-  Recorder recorder(plan_for(folder.path, trace::Level::kStats));
+  const ScratchFolder folder;
+  Recorder recorder(plan_for(folder.path(), trace::Level::kStats));
   RankTaps taps(recorder.add_rank(rank_of(0, 1)));
   taps.begin_step(0);
   const at::Tensor x = at::ones({2});
@@ -219,9 +210,9 @@ TEST(RankTaps, TapReturnsTheSameTensorWithoutNoise) {
 }
 
 TEST(RankTaps, RoundedToIsTheTypeOfTheRecord) {
-  Folder folder;
+  const ScratchFolder folder;
   {
-    Recorder recorder(plan_for(folder.path, trace::Level::kFull));
+    Recorder recorder(plan_for(folder.path(), trace::Level::kFull));
     RankTaps taps(recorder.add_rank(rank_of(0, 1)));
     taps.begin_step(0);
     TapPoint point = forward("x");
@@ -229,7 +220,7 @@ TEST(RankTaps, RoundedToIsTheTypeOfTheRecord) {
     taps.tap(point, at::full({3}, 1.0 + 0x1p-7 + 0x1p-12, at::kFloat));
     taps.end_step();
   }
-  const trace::TraceReader reader(folder.path);
+  const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);
   ASSERT_EQ(step.records.size(), 1u);
   EXPECT_EQ(step.records[0].storage, trace::DType::kBFloat16);
@@ -237,9 +228,9 @@ TEST(RankTaps, RoundedToIsTheTypeOfTheRecord) {
 }
 
 TEST(RankTaps, TwoRanksAsThreadsAndACollective) {
-  Folder folder;
+  const ScratchFolder folder;
   {
-    Recorder recorder(plan_for(folder.path, trace::Level::kStats));
+    Recorder recorder(plan_for(folder.path(), trace::Level::kStats));
     std::vector<RankRecorder*> ranks;
     for (int32_t r = 0; r < 2; ++r) ranks.push_back(&recorder.add_rank(rank_of(r, 2)));
     const auto run = [&](int32_t rank) {
@@ -266,7 +257,7 @@ TEST(RankTaps, TwoRanksAsThreadsAndACollective) {
     run(0);
     other.join();
   }
-  const trace::Step step = trace::TraceReader(folder.path).read_step(0);
+  const trace::Step step = trace::TraceReader(folder.path()).read_step(0);
   ASSERT_EQ(step.collectives.size(), 2u);
   for (int32_t rank = 0; rank < 2; ++rank) {
     const auto& pre = find(step, "bucket", Phase::kPreCollective, "buffer", rank);
@@ -287,8 +278,8 @@ TEST(RankTaps, TwoRanksAsThreadsAndACollective) {
 }
 
 TEST(RankTaps, FilteredRecordsLeaveNoGapInTheChain) {
-  Folder folder;
-  auto plan = plan_for(folder.path, trace::Level::kStats);
+  const ScratchFolder folder;
+  auto plan = plan_for(folder.path(), trace::Level::kStats);
   plan.sites = {"a", "c"};
   {
     Recorder recorder(plan);
@@ -299,15 +290,15 @@ TEST(RankTaps, FilteredRecordsLeaveNoGapInTheChain) {
     taps.tap(forward("c"), b * 2);
     taps.end_step();
   }
-  const trace::Step step = trace::TraceReader(folder.path).read_step(0);
+  const trace::Step step = trace::TraceReader(folder.path()).read_step(0);
   ASSERT_EQ(step.records.size(), 2u);
   EXPECT_EQ(inputs_of(step, step.records[1]), (Names{"a output"}));
 }
 
 TEST(RankTaps, OldHooksOfALeafAreGone) {
-  Folder folder;
+  const ScratchFolder folder;
   {
-    Recorder recorder(plan_for(folder.path, trace::Level::kStats));
+    Recorder recorder(plan_for(folder.path(), trace::Level::kStats));
     RankTaps taps(recorder.add_rank(rank_of(0, 1)));
     at::Tensor leaf = at::ones({2});
     leaf.requires_grad_(true);
@@ -318,7 +309,7 @@ TEST(RankTaps, OldHooksOfALeafAreGone) {
       taps.end_step();
     }
   }
-  const trace::TraceReader reader(folder.path);
+  const trace::TraceReader reader(folder.path());
   for (const int64_t step : reader.steps()) EXPECT_EQ(reader.read_step(step).records.size(), 1u);
 }
 

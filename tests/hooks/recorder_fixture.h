@@ -10,26 +10,17 @@
 #include <vector>
 
 #include "hooks/recorder.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/trace_reader.h"
 
 namespace nanhunt::hooks {
 
 class TraceFolder {
  public:
-  TraceFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "nanhunt_test.XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TraceFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TraceFolder(const TraceFolder&) = delete;
-  TraceFolder& operator=(const TraceFolder&) = delete;
-  std::filesystem::path trace() const { return path_ / "trace"; }
+  std::filesystem::path trace() const { return folder_ / "trace"; }
 
  private:
-  std::filesystem::path path_;
+  ScratchFolder folder_;
 };
 
 inline trace::CapturePlan plan_into(const TraceFolder& folder,

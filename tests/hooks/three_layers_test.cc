@@ -2,7 +2,6 @@
 // The example of docs/hooks.md, as a user has it: nanhunt installed somewhere, the program built
 // outside the source tree, two processes, the trace read back.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/trace_reader.h"
 
 namespace {
@@ -36,12 +36,6 @@ const std::set<std::string> kParameters{"stem.weight", "stem.bias",  "body.weigh
 
 class ThreeLayers : public testing::Test {
  protected:
-  ThreeLayers() {
-    std::string text = (fs::temp_directory_path() / "nanhunt-example-XXXXXX").string();
-    folder_ = ::mkdtemp(text.data());
-  }
-  ~ThreeLayers() override { fs::remove_all(folder_); }
-
   int shell(const std::string& command) {
     const fs::path log = folder_ / "log";
     const int status = std::system(("( " + command + " ) > " + log.string() + " 2>&1").c_str());
@@ -85,7 +79,7 @@ class ThreeLayers : public testing::Test {
     return R"({"out": ")" + (folder_ / out).string() + R"(", "level": ")" + level + R"("})";
   }
 
-  fs::path folder_;
+  const nanhunt::ScratchFolder folder_;
   std::string output_;
 };
 

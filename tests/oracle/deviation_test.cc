@@ -7,6 +7,7 @@
 
 #include "oracle/envelope.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -22,7 +23,7 @@ class DeviationByValues : public testing::TestWithParam<int64_t> {
   Values reference() const { return compare::test::normal_values(elements(), 1); }
 
   Deviation deviation_of(const Values& candidate, const Values& trusted) {
-    const compare::test::TemporaryFolder a, b;
+    const ScratchFolder a, b;
     write(a.path(), candidate);
     write(b.path(), trusted);
     const trace::TraceReader mine(a.path()), other(b.path());

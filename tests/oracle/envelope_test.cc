@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::oracle {
@@ -74,7 +75,7 @@ TEST(Envelope, WhatNeverDeviatesMayNotDeviate) {
 
 // Where the reference is 0, nothing is relative to it.
 TEST(Envelope, OfAZeroReferenceHoldsTheDeviationItself) {
-  const compare::test::TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto write = [&](const std::string& name, const compare::test::Values& values) {
     compare::test::TraceBuilder builder;
     builder.add({.site = "key.bias", .phase = trace::Phase::kBackward, .role = "grad"}, values,
@@ -94,7 +95,8 @@ TEST(Envelope, OfAZeroReferenceHoldsTheDeviationItself) {
 }
 
 TEST(Envelope, FilesOfAnOlderVersionAreRefused) {
-  const auto path = testing::TempDir() + "envelope-old.json";
+  const ScratchFolder folder;
+  const auto path = folder / "envelope-old.json";
   std::ofstream(path) << R"({"nanhunt_envelope": 1, "key": "k", "pools": []})";
   try {
     read_envelope(path);
@@ -109,7 +111,8 @@ TEST(Envelope, FilesRoundTripAndForeignOnesAreRefused) {
   envelope.key = "k";
   envelope.pools[{"a.1.b", trace::Phase::kBackward, "grad", 2, Metric::kRow}] = {6, 1e-4, 0.1, 20,
                                                                                  0.02};
-  const auto path = testing::TempDir() + "envelope-k.json";
+  const ScratchFolder folder;
+  const auto path = folder / "envelope-k.json";
   write_envelope(envelope, path);
   const auto back = read_envelope(path);
   ASSERT_EQ(back.pools.size(), 1u);

@@ -9,6 +9,7 @@
 
 #include "oracle/envelope.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle {
 namespace {
@@ -55,7 +56,7 @@ TEST(GrowthOfErrors, CountsNoInputForLessThanIsHealthy) {
 
 // Errors of two linked tensors by run.
 Envelope envelope_of(const std::vector<std::pair<double, double>>& runs) {
-  const compare::test::TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto write = [&](size_t number, double before, double after) {
     TraceBuilder builder;
     const auto in = builder.add(

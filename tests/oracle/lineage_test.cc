@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using compare::test::copies;
 using compare::test::partial;
 using compare::test::Tap;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using compare::test::Values;
 using testing::HasSubstr;
@@ -26,7 +26,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Lineage lineage_in(const TraceBuilder& builder, int64_t sequence, bool values = true) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path(), values);
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

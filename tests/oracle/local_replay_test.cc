@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
 
 using compare::test::copies;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -23,7 +23,7 @@ LocalReplay replay_of(int64_t claimed_rows) {
   TraceBuilder builder;
   const auto given = builder.add({.site = "before"}, {1, 2, 3, 4}, copies({1, 1, 4}));
   builder.add({.site = "act", .links = {given}, .op = "softmax"}, {9, 2, 3, 4}, copies({1, 1, 4}));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   trace::Step step = reader.read_step(0);

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "oracle/logical.h"
-#include "trace/region_runs.h"
 #include "tests/oracle/step_builder.h"
+#include "tests/support/scratch_folder.h"
+#include "trace/region_runs.h"
 #include "trace/segment.h"
 
 namespace nanhunt::oracle::test {
@@ -66,17 +67,6 @@ int64_t logical_of(const Piecewise& piece, int64_t local) {
   return -1;
 }
 
-class TraceFolder {
- public:
-  TraceFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "nanhunt-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path = name;
-  }
-  ~TraceFolder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
-
 // One record per rank; padding holds 1e6.
 void write(const std::filesystem::path& folder, const std::vector<Piecewise>& pieces) {
   const auto facts = mesh_facts(static_cast<int>(pieces.size()), 1);
@@ -112,9 +102,9 @@ void write(const std::filesystem::path& folder, const std::vector<Piecewise>& pi
 
 // The first wrong element of any window of any number of rows; -1: none.
 int64_t first_wrong(const std::vector<Piecewise>& pieces, double error = 0) {
-  const TraceFolder folder;
-  write(folder.path, pieces);
-  const trace::TraceReader reader(folder.path);
+  const ScratchFolder folder;
+  write(folder.path(), pieces);
+  const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);
   const auto logical = assemble(step, reader.facts()).front();
   EXPECT_TRUE(logical.complete) << logical.why_not;

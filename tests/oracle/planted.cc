@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "oracle/replay/lineage.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 
@@ -31,7 +32,7 @@ Lineage lineage_of_values(const Program& program, DType type, const std::vector<
   op.storage = type;
   for (const Operand& operand : operands) op.links.push_back(add(operand));
   const int64_t at = builder.add(op, found, copies(program.shape));
-  const compare::test::TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

@@ -10,13 +10,13 @@
 
 #include "oracle/replay/lineage.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
 
 using compare::test::copies;
 using compare::test::Tap;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using compare::test::Values;
 
@@ -34,7 +34,7 @@ TraceBuilder run_with(Poison poison, int ranks = 1) {
 }
 
 Lineage lineage_in(const TraceBuilder& builder, int64_t sequence) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

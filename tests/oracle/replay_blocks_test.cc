@@ -9,6 +9,7 @@
 #include "oracle/replay/recompute.h"
 #include "oracle/replay/value_stream.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using compare::test::copies;
 using compare::test::normal_values;
 using compare::test::Tap;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using compare::test::Values;
 using trace::Phase;
@@ -38,7 +38,7 @@ struct BothWays {
 };
 
 BothWays both_ways(const TraceBuilder& builder, int64_t at) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

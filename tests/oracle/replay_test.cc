@@ -13,6 +13,7 @@
 
 #include "oracle/replay/recompute.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 using compare::test::copies;
 using compare::test::normal_values;
 using compare::test::Tap;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using compare::test::Values;
 using trace::Phase;
@@ -70,7 +70,7 @@ size_t count_of(const std::vector<int64_t>& shape) {
 // The record of that rank and sequence, written and read again.
 std::optional<Recomputed> recomputed(const TraceBuilder& builder, int64_t at, std::string& why_not,
                                      int rank = 0) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path());
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

@@ -7,6 +7,7 @@
 
 #include "oracle/rules/rules.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::oracle::test {
 namespace {
@@ -15,7 +16,6 @@ using compare::test::copies;
 using compare::test::normal_values;
 using compare::test::partial;
 using compare::test::slice;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using compare::test::Values;
 using testing::ElementsAre;
@@ -129,7 +129,7 @@ std::vector<Finding> findings(const Sum& sum) {
   }
   builder.collective(sum.scatter == nullptr ? "all_reduce" : "reduce_scatter", group, operands,
                      results);
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path(), sum.values);
   const trace::TraceReader reader(folder.path());
   const trace::Step step = reader.read_step(0);

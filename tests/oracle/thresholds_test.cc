@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::oracle {
@@ -19,7 +20,8 @@ TEST(Thresholds, HashFollowsTheNumbers) {
 }
 
 TEST(Thresholds, TheHashIsThatOfTheSortedLines) {
-  const auto path = testing::TempDir() + "two_thresholds.json";
+  const ScratchFolder folder;
+  const auto path = folder / "two_thresholds.json";
   std::ofstream(path) << R"({"b": 2, "a": 1})";
   // printf 'a=1.0\nb=2.0\n' | sha256sum
   EXPECT_EQ(Thresholds::read(path).sha256(),
@@ -38,10 +40,11 @@ TEST(Thresholds, UnknownKeysAreRefusedWithTheKnownOnes) {
 }
 
 TEST(Thresholds, FilesThatAreNotThresholdsAreRefused) {
-  const auto path = testing::TempDir() + "bad_thresholds.json";
+  const ScratchFolder folder;
+  const auto path = folder / "bad_thresholds.json";
   std::ofstream(path) << R"({"family_rate": "small"})";
   EXPECT_THROW(Thresholds::read(path), trace::Error);
-  EXPECT_THROW(Thresholds::read(path + ".missing"), trace::Error);
+  EXPECT_THROW(Thresholds::read(folder / "missing.json"), trace::Error);
 }
 
 }  // namespace

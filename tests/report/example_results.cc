@@ -141,21 +141,9 @@ HuntResult hostile_result() {
   return result;
 }
 
-Folder::Folder() {
-  std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  path_ = fs::path(::testing::TempDir()) / ("report_" + name);
-  fs::remove_all(path_);
-  fs::create_directories(path_);
-}
-
-Folder::~Folder() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
-
 fs::path Folder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return path_ / name;
+  std::ofstream(scratch_ / name, std::ios::binary) << text;
+  return scratch_ / name;
 }
 
 HuntResult through_files(const HuntResult& result) {

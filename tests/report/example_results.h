@@ -7,6 +7,7 @@
 #include <string>
 
 #include "report/result.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::report::test {
 
@@ -19,16 +20,14 @@ HuntResult run_result();
 // Each text of it tries to leave its place in the page.
 HuntResult hostile_result();
 
-// A folder of the running test, empty, removed at the end.
+// A scratch folder, and files in it.
 class Folder {
  public:
-  Folder();
-  ~Folder();
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return scratch_.path(); }
   std::filesystem::path write(const std::string& name, const std::string& text) const;
 
  private:
-  std::filesystem::path path_;
+  ScratchFolder scratch_;
 };
 
 // The same as written to verdict.json and read again.

@@ -9,6 +9,7 @@
 #include "repro/state_report.h"
 #include "tests/capsule/small_capsule.h"
 #include "tests/checkpoint/small_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
@@ -21,7 +22,6 @@ using checkpoint::test::bytes_of;
 using checkpoint::test::Draft;
 using checkpoint::test::error_text;
 using checkpoint::test::healthy_model;
-using checkpoint::test::TemporaryFolder;
 using checkpoint::test::write_text;
 using testing::Contains;
 using testing::ElementsAre;
@@ -71,7 +71,7 @@ class CheckpointState : public testing::Test {
     return report.levels.front();
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::string text_;
   const Draft healthy_ = healthy_model(3, 1);
 };

@@ -7,11 +7,11 @@
 
 #include "tests/capsule/small_capsule.h"
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::repro {
 namespace {
 
-using capsule::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -42,7 +42,7 @@ void write(const std::filesystem::path& folder, const Build& build) {
 
 ConfigurationDifferences differences(const Build& a, const Build& b,
                                      const std::vector<std::string>& intended = {}) {
-  const TemporaryFolder of_a, of_b;
+  const ScratchFolder of_a, of_b;
   write(of_a.path(), a);
   write(of_b.path(), b);
   return compare_configurations(trace::TraceReader(of_a.path()), trace::TraceReader(of_b.path()), 0,

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <limits>
 
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
@@ -17,18 +17,11 @@ namespace {
 using testing::ElementsAre;
 using testing::EndsWith;
 
-std::filesystem::path write(const std::string& name, const std::string& text) {
-  // Tests run beside each other, each in a process of its own.
-  const auto folder =
-      std::filesystem::path(testing::TempDir()) / ("curve_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
+Curve read(const std::string& name, const std::string& text, const ColumnNames& names = {}) {
+  const ScratchFolder folder;
   const auto path = folder / name;
   std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
-Curve read(const std::string& name, const std::string& text, const ColumnNames& names = {}) {
-  return read_curve(write(name, text), names);
+  return read_curve(path, names);
 }
 
 // What reading says, or "".
@@ -137,7 +130,8 @@ TEST(Curve, BadCsvIsNamedWithTheLine) {
 }
 
 TEST(Curve, AMissingFileIsUnreadable) {
-  for (const std::string& path : {std::string("no/such.jsonl"), testing::TempDir()}) {
+  const ScratchFolder folder;
+  for (const std::string& path : {std::string("no/such.jsonl"), folder.path().string()}) {
     EXPECT_THROW(read_curve(path, {}), trace::Error) << path;
   }
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::repro {
 namespace {
@@ -17,7 +18,6 @@ using capsule::test::Edit;
 using capsule::test::index_of;
 using capsule::test::Layout;
 using capsule::test::print_again;
-using capsule::test::TemporaryFolder;
 using capsule::test::write_capsule;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -52,7 +52,7 @@ class Names : public testing::Test {
   }
   NameDifferences names(const Edit& in_b) { return names({}, in_b); }
 
-  TemporaryFolder a_, b_;
+  ScratchFolder a_, b_;
 };
 
 TEST_F(Names, AreTheSameInEveryLayout) {

@@ -11,6 +11,7 @@
 #include "ablate/bench.h"
 #include "repro/paired_plan.h"
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::repro::test {
 
@@ -27,7 +28,7 @@ class PairedBench {
   int64_t runs_started() const { return runner_->started(); }
 
  private:
-  capsule::test::TemporaryFolder folder_;
+  ScratchFolder folder_;
   ablate::Case case_;
   oracle::Thresholds thresholds_;
   ablate::ChildRunner children_{2};

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::repro {
 namespace {
@@ -17,7 +18,6 @@ using capsule::Capsule;
 using capsule::test::Edit;
 using capsule::test::index_of;
 using capsule::test::print_again;
-using capsule::test::TemporaryFolder;
 using capsule::test::write_capsule;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -46,7 +46,7 @@ class Placements : public testing::Test {
     return compare_placements(Capsule(a_.path()), Capsule(b_.path()));
   }
 
-  TemporaryFolder a_, b_;
+  ScratchFolder a_, b_;
 };
 
 TEST_F(Placements, AreTheSameWhereOnlyTheMeshIsAnother) {

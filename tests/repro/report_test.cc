@@ -26,7 +26,7 @@ Report report_of(LevelVerdict state, LevelVerdict replay,
                              "none",
                              verdicts[i],
                              {"seen"},
-                             {std::filesystem::temp_directory_path()},
+                             {NANHUNT_SOURCE_DIR},  // any place that is there
                              {"nanhunt repro"}});
   }
   return report;

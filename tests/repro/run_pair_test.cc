@@ -10,13 +10,13 @@
 
 #include "tests/capsule/small_capsule.h"
 #include "tests/compare/small_model.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
 namespace {
 
 using capsule::Level;
-using capsule::test::TemporaryFolder;
 using capsule::test::write_capsule;
 using compare::test::build;
 using compare::test::SmallModel;
@@ -40,7 +40,7 @@ class TwoTraces : public testing::Test {
   }
   Report again() { return trace_and_trace(a_.path(), b_.path(), oracle::Thresholds::installed()); }
 
-  TemporaryFolder a_, b_;
+  ScratchFolder a_, b_;
 };
 
 SmallModel with_other_bit() {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tests/capsule/small_capsule.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
@@ -18,7 +19,6 @@ using capsule::test::Edit;
 using capsule::test::index_of;
 using capsule::test::Layout;
 using capsule::test::print_again;
-using capsule::test::TemporaryFolder;
 using capsule::test::write_capsule;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -41,7 +41,7 @@ class StateLevel : public testing::Test {
     return state.differences[0].tensor + " " + state.differences[0].what;
   }
 
-  TemporaryFolder a_, b_;
+  ScratchFolder a_, b_;
 };
 
 // Changes the values of one tensor on the ranks that have that piece.

@@ -9,13 +9,13 @@
 #include <limits>
 
 #include "tests/compare/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 #include "trace/error.h"
 
 namespace nanhunt::repro {
 namespace {
 
 using compare::test::Tap;
-using compare::test::TemporaryFolder;
 using compare::test::TraceBuilder;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -33,7 +33,7 @@ trace::Placement share(double divisor = 1) {
 }
 
 Curve curve_of(const TraceBuilder& builder, const std::string& site = "") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   builder.write(folder.path() / "trace", false);
   return curve_of_trace(trace::TraceReader(folder.path() / "trace"), site);
 }
@@ -118,7 +118,7 @@ TEST(TraceCurve, FilesHoldItToTheBit) {
   Curve curve;
   curve.steps = {2, 5, 6, 7, 8, 9, 10};
   curve.losses = {1.0 / 3, -0.0, 5e-324, 1.7976931348623157e308, kInf, -kInf, std::nan("")};
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_curve(curve, folder.path() / "a.jsonl");
   const Curve back = read_curve(folder.path() / "a.jsonl", {});
   EXPECT_EQ(back.steps, curve.steps);

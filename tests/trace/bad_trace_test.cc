@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "trace/trace_reader.h"
 
@@ -14,7 +15,6 @@ namespace fs = std::filesystem;
 using test::error_text;
 using test::plain_segment;
 using test::read_bytes;
-using test::TemporaryFolder;
 using test::write_bytes;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -43,7 +43,7 @@ void set_version(const fs::path& path, int32_t major, int32_t minor) {
 }
 
 TEST(BadTrace, NoFolderNoSegmentNotAFolder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_THAT(open_error(folder.path() / "none"), HasSubstr("no such folder"));
   EXPECT_THAT(open_error(folder.path()), HasSubstr("no segment in this folder"));
   write_bytes(folder.path() / "file", "x");
@@ -53,7 +53,7 @@ TEST(BadTrace, NoFolderNoSegmentNotAFolder) {
 }
 
 TEST(BadTrace, TruncatedFileIsNamedAtEachLength) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   const std::string bytes = read_bytes(path);
   for (const size_t length : {size_t{0}, size_t{5}, size_t{8}, size_t{47}, size_t{48}, size_t{800},
@@ -69,7 +69,7 @@ TEST(BadTrace, TruncatedFileIsNamedAtEachLength) {
 }
 
 TEST(BadTrace, DamagedMetadataIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   std::string bytes = read_bytes(path);
   bytes[40] = static_cast<char>(bytes[40] ^ 0x55);  // inside the superblock, under its checksum
@@ -79,7 +79,7 @@ TEST(BadTrace, DamagedMetadataIsNamed) {
 }
 
 TEST(BadTrace, ForeignFilesAreNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   write_bytes(path, "step,loss\n1,3.5\n" + std::string(100, 'x'));
   EXPECT_THAT(open_error(folder.path()), HasSubstr("(rank 3, step 12): not an HDF5 file"));
@@ -89,7 +89,7 @@ TEST(BadTrace, ForeignFilesAreNamed) {
 }
 
 TEST(BadTrace, NewerMajorIsRefusedNewerMinorIsRead) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   set_version(path, kFormatMajor + 1, 4);
   EXPECT_THAT(open_error(folder.path()),
@@ -100,14 +100,14 @@ TEST(BadTrace, NewerMajorIsRefusedNewerMinorIsRead) {
 }
 
 TEST(BadTrace, RenamedSegmentIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   fs::rename(path, segment_path(folder.path(), {12, 1, 0}));
   EXPECT_THAT(open_error(folder.path()), HasSubstr("the file says rank 3, step 12, segment 0"));
 }
 
 TEST(BadTrace, ContradictingRunsAreRefused) {
-  const TemporaryFolder sizes, meshes, coordinates, outside;
+  const ScratchFolder sizes, meshes, coordinates, outside;
   write_segment(sizes.path(), plain_segment(0, 0, 0, 2, 1, 0, CutReason::kStepEnd));
   write_segment(sizes.path(), plain_segment(0, 1, 0, 2, 1, 0, CutReason::kStepEnd));
   EXPECT_EQ(open_error(sizes.path()), "");
@@ -133,7 +133,7 @@ TEST(BadTrace, ContradictingRunsAreRefused) {
 }
 
 TEST(BadTrace, TemporaryNamesAreIgnored) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   write_bytes(path.parent_path() / ".rank-00002.000.h5.part", "half");
   write_bytes(folder.path() / "notes.txt", "text");
@@ -144,7 +144,7 @@ TEST(BadTrace, TemporaryNamesAreIgnored) {
 }
 
 TEST(BadTrace, MissingTableIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path path = good_file(folder.path());
   const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
   ASSERT_GE(H5Ldelete(file, "links", H5P_DEFAULT), 0);

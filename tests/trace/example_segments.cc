@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/trace/example_segments.h"
 
-#include <stdlib.h>
-
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -122,17 +120,6 @@ void add_placements(Segment* segment) {
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "nanhunt_trace_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) std::abort();
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 // Multiples of an odd number run through all 256 codes, so NaN and Inf occur.
 std::vector<std::byte> pattern_bytes(size_t count, unsigned seed) {

@@ -12,19 +12,6 @@
 
 namespace nanhunt::trace::test {
 
-// A folder of its own that is removed at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // `count` distinct bytes-worth of elements; NaN and Inf codes among them for floats of one or two
 // bytes.
 std::vector<std::byte> pattern_bytes(size_t count, unsigned seed);

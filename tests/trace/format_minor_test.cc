@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "trace/h5_table.h"
 #include "trace/segment_schema.h"
@@ -37,7 +38,7 @@ TEST(FormatMinor, UnknownFieldsAreSkippedAndOrderIsFree) {
     int64_t count;
     uint32_t reason;
   };
-  const test::TemporaryFolder folder;
+  const ScratchFolder folder;
   const h5::Field fields[] = {{"added", offsetof(Newer, added), int64_type},
                               {"reason", offsetof(Newer, reason), schema::fact_fields()[0].type},
                               {"count", offsetof(Newer, count), int64_type}};
@@ -50,7 +51,7 @@ TEST(FormatMinor, MissingFieldsHaveTheirDefault) {
   struct Older {
     int64_t count;
   };
-  const test::TemporaryFolder folder;
+  const ScratchFolder folder;
   const h5::Field fields[] = {{"count", offsetof(Older, count), int64_type}};
   with_dropped_table<Older>(folder.path(), fields, {{5}});
   const Step step = TraceReader(folder.path()).read_step(0);
@@ -61,7 +62,7 @@ TEST(FormatMinor, FieldOfAnotherSizeIsRefused) {
   struct Other {
     int16_t count;
   };
-  const test::TemporaryFolder folder;
+  const ScratchFolder folder;
   const h5::Field fields[] = {{"count", offsetof(Other, count), int16_type}};
   const auto path = with_dropped_table<Other>(folder.path(), fields, {{5}});
   EXPECT_THAT(test::error_text([&] { TraceReader(folder.path()).read_step(0); }),

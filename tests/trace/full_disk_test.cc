@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "tests/trace/file_size_limit.h"
 #include "trace/trace_reader.h"
@@ -17,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::error_text;
 using test::FileSizeLimit;
-using test::TemporaryFolder;
 
 std::string limited_write(const fs::path& folder, const Segment& segment, rlim_t bytes) {
   const FileSizeLimit limit(bytes);
@@ -33,7 +33,7 @@ size_t count_files(const fs::path& folder) {
 }
 
 TEST(FullDisk, NothingIsLeftWhereverItFills) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = test::rich_segment(12, 3, 0, 4);
   write_segment(folder.path(), segment);
   const fs::path path = segment_path(folder.path(), {12, 3, 0});
@@ -56,7 +56,7 @@ TEST(FullDisk, NothingIsLeftWhereverItFills) {
 }
 
 TEST(FullDisk, LargeValuesFailInTheSameWay) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment segment = test::plain_segment(0, 0, 0, 1, 2, 0, CutReason::kStepEnd);
   for (Record& record : segment.records) {
     record.local_shape = {1024, 1024};
@@ -72,7 +72,7 @@ TEST(FullDisk, NothingIsPrintedAtExit) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        const TemporaryFolder folder;
+        const ScratchFolder folder;
         const std::string text = limited_write(folder.path(), test::rich_segment(1, 0, 0, 1), 3000);
         std::exit(text.empty() ? 1 : 0);
       },
@@ -81,7 +81,7 @@ TEST(FullDisk, NothingIsPrintedAtExit) {
 
 // /dev/full stands for the real reason, a device without space.
 TEST(FullDisk, ReasonIsThatOfTheSystem) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = test::rich_segment(12, 3, 0, 4);
   const fs::path path = segment_path(folder.path(), {12, 3, 0});
   fs::create_directories(path.parent_path());
@@ -93,7 +93,7 @@ TEST(FullDisk, ReasonIsThatOfTheSystem) {
 }
 
 TEST(FullDisk, FolderThatCannotBeMadeIsNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   test::write_bytes(folder.path() / "step-000012", "in the way");
   EXPECT_THAT(error_text([&] { write_segment(folder.path(), test::rich_segment(12, 3, 0, 4)); }),
               testing::HasSubstr("(rank 3, step 12): "));

@@ -4,26 +4,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 
 namespace nanhunt::trace {
 namespace {
 
 using test::error_text;
-using test::TemporaryFolder;
 using test::write_bytes;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string rules_error(const std::string& json) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_bytes(folder.path() / "names.json", json);
   return error_text([&] { read_rules_file(folder.path() / "names.json"); });
 }
 
 RulesFile rules_from(const std::string& json) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_bytes(folder.path() / "names.json", json);
   return read_rules_file(folder.path() / "names.json");
 }
@@ -142,7 +142,7 @@ TEST(RulesFile, FlatShardsMove) {
 }
 
 TEST(RulesFile, ValuesOfRenamedRecordsAreStillFound) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment segment = test::plain_segment(0, 0, 0, 1, 2, 0, CutReason::kStepEnd);
   for (Record& record : segment.records) {
     record.has_values = true;

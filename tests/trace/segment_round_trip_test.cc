@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "trace/trace_reader.h"
 
@@ -16,7 +17,6 @@ namespace nanhunt::trace {
 namespace {
 
 using test::rich_segment;
-using test::TemporaryFolder;
 
 std::vector<double> numbers_of(const Statistics& s) {
   return {static_cast<double>(s.count),
@@ -78,7 +78,7 @@ std::vector<std::byte> values_of(const TraceReader& reader, const Record& record
 }
 
 TEST(SegmentRoundTrip, RecordsComeBackWhole) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = rich_segment(12, 1, 0, 2);
   write_segment(folder.path(), segment);
   const TraceReader reader(folder.path());
@@ -118,7 +118,7 @@ TEST(SegmentRoundTrip, ComparisonSeesEachField) {
 }
 
 TEST(SegmentRoundTrip, ValuesOfEachDTypeComeBackToTheBit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = rich_segment(12, 1, 0, 2);
   write_segment(folder.path(), segment);
   const TraceReader reader(folder.path());
@@ -142,7 +142,7 @@ TEST(SegmentRoundTrip, ValuesOfEachDTypeComeBackToTheBit) {
 }
 
 TEST(SegmentRoundTrip, PiecesOfValuesAreThoseOfTheWhole) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = rich_segment(12, 1, 0, 2);
   write_segment(folder.path(), segment);
   const TraceReader reader(folder.path());
@@ -155,7 +155,7 @@ TEST(SegmentRoundTrip, PiecesOfValuesAreThoseOfTheWhole) {
 }
 
 TEST(SegmentRoundTrip, ReadingOutsideTheValuesIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), rich_segment(12, 1, 0, 2));
   const TraceReader reader(folder.path());
   const Step step = reader.read_step(12);
@@ -169,7 +169,7 @@ TEST(SegmentRoundTrip, ReadingOutsideTheValuesIsRefused) {
 }
 
 TEST(SegmentRoundTrip, FactsCollectivesAndDroppedComeBack) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = rich_segment(12, 1, 0, 2);
   write_segment(folder.path(), segment);
   const TraceReader reader(folder.path());
@@ -197,20 +197,20 @@ TEST(SegmentRoundTrip, FactsCollectivesAndDroppedComeBack) {
 }
 
 TEST(SegmentRoundTrip, EqualPlacementsAreStoredOnceAndShared) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), test::plain_segment(0, 0, 0, 1, 3, 0, CutReason::kStepEnd));
   const Step step = TraceReader(folder.path()).read_step(0);
   EXPECT_EQ(step.records[0].placement, step.records[2].placement);
   write_segment(folder.path(), rich_segment(1, 0, 0, 1));
   // Records 12 and 13 are placed as replicated and as shard.
-  const TemporaryFolder other;
+  const ScratchFolder other;
   write_segment(other.path(), rich_segment(1, 0, 0, 1));
   const Step rich = TraceReader(other.path()).read_step(1);
   EXPECT_NE(rich.records[12].placement, rich.records[13].placement);
 }
 
 TEST(SegmentRoundTrip, NothingButTheFileIsLeft) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), rich_segment(12, 1, 3, 2));
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
@@ -220,7 +220,7 @@ TEST(SegmentRoundTrip, NothingButTheFileIsLeft) {
 }
 
 TEST(SegmentRoundTrip, ContradictingSegmentIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment segment = rich_segment(12, 1, 0, 2);
   EXPECT_EQ(test::error_text([&] { write_segment(folder.path(), segment); }), "");
   segment.values[0].pop_back();

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "trace/trace_reader.h"
 
@@ -17,12 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using test::error_text;
 using test::plain_segment;
-using test::TemporaryFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(StepFiles, StepsAreListedWithoutOpeningAFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const int64_t step : {7, 3}) {
     fs::create_directories(step_folder(folder.path(), step));
     test::write_bytes(segment_path(folder.path(), {step, 0, 0}), "no segment at all");
@@ -36,7 +36,7 @@ TEST(StepFiles, StepsAreListedWithoutOpeningAFile) {
 }
 
 TEST(StepFiles, AStepIsReadWhateverTheOthersAreLike) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(0, 0, 0, 1, 3, 0, CutReason::kStepEnd));
   write_segment(folder.path(), plain_segment(1, 0, 0, 2, 3, 0, CutReason::kStepEnd));
   fs::create_directories(step_folder(folder.path(), 2));
@@ -51,7 +51,7 @@ TEST(StepFiles, AStepIsReadWhateverTheOthersAreLike) {
 }
 
 TEST(StepFiles, TheFileOfARowIsFound) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(4, 1, 0, 2, 3, 0, CutReason::kRows));
   write_segment(folder.path(), plain_segment(4, 1, 1, 2, 3, 3, CutReason::kStepEnd));
   const fs::path step = step_folder(folder.path(), 4);
@@ -61,7 +61,7 @@ TEST(StepFiles, TheFileOfARowIsFound) {
 
 // Two processes that write one rank of one step: the later one is told, and writes nothing.
 TEST(StepFiles, AFileThatAnotherProcessWritesIsLeftToIt) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Segment segment = plain_segment(4, 1, 0, 2, 3, 0, CutReason::kStepEnd);
   const fs::path temporary = step_folder(folder.path(), 4) / ".rank-00001.000.h5.part";
   fs::create_directories(temporary.parent_path());

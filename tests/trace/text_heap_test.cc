@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 #include "trace/trace_reader.h"
 
@@ -34,7 +35,7 @@ class TextHeap : public testing::Test {
     return read();
   }
 
-  test::TemporaryFolder folder_;
+  ScratchFolder folder_;
   fs::path file_;
   std::string bytes_;
   size_t heap_ = 0;

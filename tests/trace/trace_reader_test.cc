@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/example_segments.h"
 
 namespace nanhunt::trace {
@@ -12,13 +13,12 @@ namespace {
 
 using test::error_text;
 using test::plain_segment;
-using test::TemporaryFolder;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(TraceReader, SegmentsOfAStepFollowOneAnother) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(3, 0, 0, 1, 4, 0, CutReason::kRows));
   write_segment(folder.path(), plain_segment(3, 0, 1, 1, 2, 4, CutReason::kStepEnd));
   const TraceReader reader(folder.path());
@@ -38,7 +38,7 @@ TEST(TraceReader, SegmentsOfAStepFollowOneAnother) {
 }
 
 TEST(TraceReader, FactsThatCameLateAreRead) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment segment = plain_segment(3, 0, 0, 1, 4, 0, CutReason::kStepEnd);
   segment.facts.facts = {{"threads", "1"}};
   write_segment(folder.path(), segment);
@@ -54,7 +54,7 @@ TEST(TraceReader, FactsThatCameLateAreRead) {
 }
 
 TEST(TraceReader, RowsOfInterleavedLanesComeInProgramOrder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment first = plain_segment(0, 0, 0, 1, 2, 0, CutReason::kAge);
   first.records[1].where.sequence = 3;
   Segment second = plain_segment(0, 0, 1, 1, 2, 1, CutReason::kStepEnd);
@@ -75,7 +75,7 @@ TEST(TraceReader, RowsOfInterleavedLanesComeInProgramOrder) {
 }
 
 TEST(TraceReader, RepeatedSequenceIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(0, 0, 0, 1, 2, 0, CutReason::kRows));
   write_segment(folder.path(), plain_segment(0, 0, 1, 1, 2, 1, CutReason::kStepEnd));
   EXPECT_THAT(error_text([&] { TraceReader(folder.path()).read_step(0); }),
@@ -83,7 +83,7 @@ TEST(TraceReader, RepeatedSequenceIsRefused) {
 }
 
 TEST(TraceReader, MissingIndexIsIncomplete) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(0, 0, 0, 1, 4, 0, CutReason::kRows));
   write_segment(folder.path(), plain_segment(0, 0, 2, 1, 4, 8, CutReason::kStepEnd));
   const TraceReader reader(folder.path());
@@ -101,7 +101,7 @@ TEST(TraceReader, MissingIndexIsIncomplete) {
 }
 
 TEST(TraceReader, MissingAndUnfinishedRanksAreNamed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   write_segment(folder.path(), plain_segment(0, 0, 0, 4, 3, 0, CutReason::kStepEnd));
   write_segment(folder.path(), plain_segment(0, 2, 0, 4, 3, 0, CutReason::kNonFinite));
   Segment killed = plain_segment(0, 3, 0, 4, 3, 0, CutReason::kSignal);
@@ -123,7 +123,7 @@ TEST(TraceReader, MissingAndUnfinishedRanksAreNamed) {
 
 // A rank that dies between two steps says so behind the first, which stays whole.
 TEST(TraceReader, DeathBetweenStepsIsToldWhereTheRankIsMissed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const int32_t rank : {0, 1}) {
     write_segment(folder.path(), plain_segment(0, rank, 0, 2, 3, 0, CutReason::kStepEnd));
   }
@@ -146,7 +146,7 @@ TEST(TraceReader, DeathBetweenStepsIsToldWhereTheRankIsMissed) {
 }
 
 TEST(TraceReader, StepsAreSortedAndUnknownOnesRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const int64_t step : {10, 2, 1000000}) {
     write_segment(folder.path(), plain_segment(step, 0, 0, 1, 1, 0, CutReason::kStepEnd));
   }
@@ -157,7 +157,7 @@ TEST(TraceReader, StepsAreSortedAndUnknownOnesRefused) {
 }
 
 TEST(TraceReader, WhatIndexOrdersByRankAndSequence) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const int32_t rank : {1, 0}) {
     Segment segment = plain_segment(0, rank, 0, 2, 2, 0, CutReason::kStepEnd);
     segment.records[1].what = segment.records[0].what;
@@ -186,7 +186,7 @@ TEST(TraceReader, StepMadeInMemoryCountsCollectivesPerRank) {
 }
 
 TEST(TraceReader, CollectivesComeInOrderOfTheirLog) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Segment first = plain_segment(0, 0, 0, 1, 1, 0, CutReason::kRows);
   Segment second = plain_segment(0, 0, 1, 1, 1, 1, CutReason::kStepEnd);
   Collective late;
@@ -206,7 +206,7 @@ TEST(TraceReader, CollectivesComeInOrderOfTheirLog) {
 }
 
 TEST(TraceReader, ManyFilesShareFewHandles) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (int32_t rank = 0; rank < 40; ++rank) {
     Segment segment = plain_segment(0, rank, 0, 40, 1, 0, CutReason::kStepEnd);
     segment.records[0].has_values = true;
