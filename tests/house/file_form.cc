@@ -19,6 +19,16 @@ const std::vector<std::string> kWords = {
     std::string("/ro") + "ot/", std::string("/ho") + "me/",
 };
 
+// Glued as well. The temporary directory, and what makes names in it.
+const std::vector<std::string> kSharedPlaces = {
+    std::string("Temp") + "Dir", std::string("temp_directory") + "_path",
+    std::string("mkd") + "temp", std::string("mks") + "temp",
+    std::string("tmp") + "nam",  std::string("temp") + "nam",
+    std::string("TMP") + "DIR",  std::string("P_tmp") + "dir",
+    std::string("/t") + "mp",
+};
+const std::string kScratchFolder = "tests/support/scratch_folder.h";
+
 std::size_t columns(const std::string& line) {
   return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // not a continuation byte
@@ -75,6 +85,21 @@ std::vector<Breach> missing_preambles(const std::vector<SourceFile>& files) {
         std::find(file.lines.begin(), file.lines.end(), "#pragma once") != file.lines.end();
     if (has_suffix(file.path, {".h"}) && !guarded) {
       breaches.push_back({file.path, 0, "no #pragma once"});
+    }
+  }
+  return breaches;
+}
+
+std::vector<Breach> shared_folders(const std::vector<SourceFile>& files) {
+  std::vector<Breach> breaches;
+  for (const SourceFile& file : files) {
+    if (first_folder(file.path) != "tests" || file.path == kScratchFolder) continue;
+    if (!has_suffix(file.path, kCppSuffixes)) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      for (const std::string& place : kSharedPlaces) {
+        if (!holds(file.lines[i], place)) continue;
+        breaches.push_back({file.path, i + 1, place + ": use ScratchFolder"});
+      }
     }
   }
   return breaches;

@@ -11,6 +11,7 @@
 #include "tests/house/file_form.h"
 #include "tests/house/include_edges.h"
 #include "tests/house/source_tree.h"
+#include "tests/support/scratch_folder.h"
 
 namespace nanhunt::house {
 namespace {
@@ -96,8 +97,8 @@ TEST(IncludeEdges, ReportTheLine) {
 // The checker also finds the edge in a tree on disk, not only in lines handed to it.
 TEST(IncludeEdges, FindAForbiddenEdgeOnDisk) {
   namespace fs = std::filesystem;
-  const fs::path root = fs::path(testing::TempDir()) / "nanhunt_house_tree";
-  fs::remove_all(root);
+  const ScratchFolder scratch;
+  const fs::path root = scratch / "tree";
   fs::create_directories(root / "oracle");
   fs::create_directories(root / "build/oracle");
   const auto write = [&](const char* path) {
@@ -110,7 +111,6 @@ TEST(IncludeEdges, FindAForbiddenEdgeOnDisk) {
   write("build/oracle/a.cc");
   EXPECT_EQ(to_text(forbidden_includes(read_tree(root))),
             "oracle/a.cc:1: oracle may not include cli/options.h\n");
-  fs::remove_all(root);
 }
 
 TEST(FileForm, FilesAreShort) { EXPECT_THAT(to_text(long_files(tree())), IsEmpty()); }
@@ -136,6 +136,26 @@ TEST(FileForm, RefusesAMissingPreamble) {
   EXPECT_THAT(breaches_of(missing_preambles, "a.cc", {"#include <vector>"}), SizeIs(1));
   EXPECT_THAT(breaches_of(missing_preambles, "a.h", {licence}), SizeIs(1));
   EXPECT_THAT(breaches_of(missing_preambles, "a.h", {licence, "#pragma once"}), IsEmpty());
+}
+
+TEST(FileForm, TestsShareNoFolder) {
+  EXPECT_THAT(to_text(shared_folders(tree())), IsEmpty());
+}
+
+TEST(FileForm, RefusesASharedFolderInATest) {
+  const std::string name = std::string("testing::Temp") + "Dir()";
+  const auto refused = [](const std::string& path, const std::string& line) {
+    return breaches_of(shared_folders, path, {"", line});
+  };
+  EXPECT_EQ(to_text(refused("tests/cases/a_test.cc", "  path = " + name + " + \"a.json\";")),
+            std::string("tests/cases/a_test.cc:2: Temp") + "Dir: use ScratchFolder\n");
+  EXPECT_THAT(refused("tests/a.h", std::string("  fs::temp_directory") + "_path()"), SizeIs(1));
+  EXPECT_THAT(refused("tests/a.cc", std::string("::mkd") + "temp(name.data())"), SizeIs(1));
+  EXPECT_THAT(refused("tests/a.cc", std::string("std::ofstream(\"/t") + "mp/a\")"), SizeIs(1));
+  EXPECT_THAT(refused("tests/support/scratch_folder.h", name), IsEmpty());
+  EXPECT_THAT(refused("bench/a.cc", name), IsEmpty());
+  EXPECT_THAT(refused("tests/a.cc", "const ScratchFolder folder;"), IsEmpty());
+  EXPECT_THAT(refused("tests/a.cc", "is_temporary(name)"), IsEmpty());
 }
 
 TEST(Words, NoneIsForbidden) { EXPECT_THAT(to_text(forbidden_words(tree())), IsEmpty()); }
