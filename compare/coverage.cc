@@ -49,6 +49,20 @@ void add_not_captured(const TraceSource& source, const std::string& whose,
   }
 }
 
+// Of a rank that died by itself: launchers end the others by SIGTERM or SIGINT, or these close when
+// their program gives up.
+bool died_by_itself(const trace::RankProgress& progress) {
+  if (progress.cut == trace::CutReason::kException) return true;
+  return progress.cut == trace::CutReason::kSignal && progress.cut_detail != "SIGTERM" &&
+         progress.cut_detail != "SIGINT";
+}
+
+// A rank that dies takes others with it, in calls that they made later.
+bool first_to_die(const trace::RankProgress& a, const trace::RankProgress& b) {
+  const bool first = died_by_itself(a), second = died_by_itself(b);
+  return first != second ? first : first && a.last_sequence < b.last_sequence;
+}
+
 }  // namespace
 
 bool tells_what_is_not_captured(const std::string& fact) {
@@ -72,7 +86,9 @@ void CoverageCount::count_side(const SideStep& side) {
   for (const auto& logical : side.logicals) {
     coverage_.unseen_regions += !logical.complete && logical.why_not.ends_with("are in no region");
   }
-  for (const auto& progress : side.step->progress) {
+  auto ends = side.step->progress;
+  std::ranges::stable_sort(ends, first_to_die);
+  for (const auto& progress : ends) {
     if (progress.present) ranks_.insert(progress.rank);
     const std::string text = trace::describe_progress(progress);
     if (!text.empty()) {

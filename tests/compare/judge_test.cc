@@ -125,6 +125,28 @@ TEST(Scan, ARankThatEndsEarlyIsIncompleteNotClean) {
   EXPECT_THAT(verdict.coverage.incomplete, Contains(HasSubstr("rank 1 ends at sequence")));
 }
 
+TEST(Scan, TheRankThatDiedFirstIsTheReason) {
+  const auto reason = [](trace::CutReason of_first, const std::string& why) {
+    TraceBuilder builder = build({.tp = 2});
+    builder.end_rank_early(0, of_first, why);
+    builder.end_rank_early(1, trace::CutReason::kException, "ValueError: shapes");
+    builder.add({.rank = 0, .site = "later"}, normal_values(8, 1), copies({8}));
+    return judge_sources(builder.source(), nullptr, thresholds(), {}).reason;
+  };
+  EXPECT_THAT(reason(trace::CutReason::kClose, ""), HasSubstr("rank 1 ends"));
+  EXPECT_THAT(reason(trace::CutReason::kSignal, "SIGTERM"), HasSubstr("rank 1 ends"));
+  // Connections close when the other end has died: what happened to it is further behind.
+  EXPECT_THAT(reason(trace::CutReason::kException, "RuntimeError: Connection closed"),
+              HasSubstr("rank 1 ends"));
+  // Must fail: rank 0 dies by itself, and before rank 1.
+  TraceBuilder builder = build({.tp = 2});
+  builder.end_rank_early(0, trace::CutReason::kSignal, "SIGSEGV");
+  builder.end_rank_early(1, trace::CutReason::kException, "ValueError: shapes");
+  builder.add({.rank = 1, .site = "later"}, normal_values(8, 1), copies({8}));
+  EXPECT_THAT(judge_sources(builder.source(), nullptr, thresholds(), {}).reason,
+              HasSubstr("rank 0 ends"));
+}
+
 TEST(Scan, AFindingOutweighsAnEarlyEnd) {
   SmallModel model{.tp = 2};
   model.edit = [](const Tap& tap, Values& values) {

@@ -200,8 +200,10 @@ void TraceBuilder::microbatches(int count) {
   for (auto& facts : facts_) facts.mesh_size[static_cast<size_t>(MeshAxis::kMicrobatch)] = count;
 }
 
-void TraceBuilder::end_rank_early(int rank) {
-  steps_[current_][static_cast<size_t>(rank)].cut = true;
+void TraceBuilder::end_rank_early(int rank, trace::CutReason why, const std::string& detail) {
+  RankStep& step = steps_[current_][static_cast<size_t>(rank)];
+  step.cut = why;
+  step.cut_detail = detail;
 }
 
 trace::Step TraceBuilder::step(int64_t number) const {
@@ -217,8 +219,9 @@ trace::Step TraceBuilder::step(int64_t number) const {
     trace::RankProgress progress;
     progress.rank = static_cast<int32_t>(r);
     progress.present = true;
-    progress.complete = !rank.cut;
-    progress.cut = rank.cut ? trace::CutReason::kSignal : trace::CutReason::kStepEnd;
+    progress.complete = rank.cut == trace::CutReason::kStepEnd;
+    progress.cut = rank.cut;
+    progress.cut_detail = rank.cut_detail;
     progress.last_sequence = static_cast<int64_t>(rank.records.size()) - 1;
     step.progress.push_back(progress);
   }
@@ -254,7 +257,8 @@ void TraceBuilder::write(const std::filesystem::path& folder, bool values) const
       for (size_t i = 0; i < segment.collectives.size(); ++i) {
         segment.collective_index.push_back(static_cast<int64_t>(i));
       }
-      segment.cut = ranks[r].cut ? trace::CutReason::kSignal : trace::CutReason::kStepEnd;
+      segment.cut = ranks[r].cut;
+      segment.cut_detail = ranks[r].cut_detail;
       trace::write_segment(folder, segment);
     }
   }

@@ -57,7 +57,9 @@ class TraceBuilder {
   void collective(const std::string& op, const std::vector<int>& group,
                   const std::vector<int64_t>& operands, const std::vector<int64_t>& results);
   void microbatches(int count);  // of each step; 1 without it
-  void end_rank_early(int rank);  // that rank's current step is cut by a signal
+  // That rank's current step is cut, by a signal if nothing else is said.
+  void end_rank_early(int rank, trace::CutReason why = trace::CutReason::kSignal,
+                      const std::string& detail = "");
 
   int world_size() const { return static_cast<int>(facts_.size()); }
   std::vector<trace::RunFacts>& facts() { return facts_; }
@@ -71,7 +73,8 @@ class TraceBuilder {
     std::vector<trace::Record> records;
     std::vector<std::vector<std::byte>> values;
     std::vector<trace::Collective> collectives;
-    bool cut = false;
+    trace::CutReason cut = trace::CutReason::kStepEnd;
+    std::string cut_detail;
   };
   std::vector<trace::RunFacts> facts_;
   std::map<int64_t, std::vector<RankStep>> steps_;
