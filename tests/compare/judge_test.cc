@@ -32,14 +32,18 @@ Verdict scan_of(const SmallModel& model) {
   return judge_sources(builder.source(), nullptr, thresholds(), {});
 }
 
-Verdict against_reference(SmallModel model, const SmallModel& reference = {}) {
-  model.noise = kHealthy;
-  const TraceBuilder mine = build(model), other = build(reference);
-  const auto candidate = mine.source("candidate"), trusted = other.source("reference");
+// With an envelope around the reference.
+Verdict judged(const TraceBuilder& mine, const TraceBuilder& reference) {
+  const auto candidate = mine.source("candidate"), trusted = reference.source("reference");
   const auto envelope = envelope_around(trusted, kHealthy);
   JudgeOptions options;
   options.envelope = &envelope;
   return judge_sources(candidate, &trusted, thresholds(), options);
+}
+
+Verdict against_reference(SmallModel model, const SmallModel& reference = {}) {
+  model.noise = kHealthy;
+  return judged(build(model), build(reference));
 }
 
 TEST(Scan, AHealthyTraceIsClean) {
@@ -312,12 +316,7 @@ Verdict behind_middle(bool reference_has_it) {
                 copies({8}));
     return builder;
   };
-  const TraceBuilder mine = run(true, 1.5), other = run(reference_has_it, 1);
-  const auto candidate = mine.source("candidate"), trusted = other.source("reference");
-  const auto envelope = envelope_around(trusted, kHealthy);
-  JudgeOptions options;
-  options.envelope = &envelope;
-  return judge_sources(candidate, &trusted, thresholds(), options);
+  return judged(run(true, 1.5), run(reference_has_it, 1));
 }
 
 TEST(Compare, WhatNobodyJudgedBeforeAnOriginIsNamed) {
@@ -329,10 +328,10 @@ TEST(Compare, WhatNobodyJudgedBeforeAnOriginIsNamed) {
   EXPECT_THAT(origin.unjudged_between, ElementsAre("step 0 middle forward output"));
   EXPECT_THAT(to_text(verdict), HasSubstr("in what the reference could not judge (tensors: 1)"));
 
-  const Verdict judged = behind_middle(true);
-  ASSERT_THAT(judged.origins, SizeIs(1)) << to_text(judged);
-  EXPECT_THAT(judged.origins.front().unjudged_between, IsEmpty());
-  EXPECT_THAT(to_text(judged), HasSubstr("inputs within: the failure originated here\n"));
+  const Verdict known = behind_middle(true);
+  ASSERT_THAT(known.origins, SizeIs(1)) << to_text(known);
+  EXPECT_THAT(known.origins.front().unjudged_between, IsEmpty());
+  EXPECT_THAT(to_text(known), HasSubstr("inputs within: the failure originated here\n"));
 }
 
 // "one" and "two" are wrong, "healthy" between them or beside them is not.
@@ -349,12 +348,7 @@ Verdict two_wrong(bool second_comes_from_first) {
                 copies({8}));
     return builder;
   };
-  const TraceBuilder mine = run(1.5), other = run(1);
-  const auto candidate = mine.source("candidate"), trusted = other.source("reference");
-  const auto envelope = envelope_around(trusted, kHealthy);
-  JudgeOptions options;
-  options.envelope = &envelope;
-  return judge_sources(candidate, &trusted, thresholds(), options);
+  return judged(run(1.5), run(1));
 }
 
 TEST(Compare, AnOriginDownstreamOfAnotherSaysSo) {
